@@ -1,4 +1,4 @@
-"""The arguments of the command line, and their effect on a run."""
+"""The arguments that several commands share, and their effect on a run."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def parse_seeds(text: str, *, counted: bool = True) -> list[int]:
 
 
 def listed_seeds(text: str | None) -> list[int] | None:
-    """Like ``parse_seeds``, but a lone number is a seed and no count; None where none is named."""
+    """Like ``parse_seeds``, but a single number is a seed, not a count. None if none is named."""
     return parse_seeds(text, counted=False) if text else None
 
 

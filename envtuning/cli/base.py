@@ -18,7 +18,7 @@ from envtuning.show.terminal import make_console, print_error
 
 
 class Commands(TyperGroup):
-    """All commands; their errors are reported here."""
+    """The group of all commands, which reports their errors."""
 
     def invoke(self, ctx: Any) -> Any:
         with errors_in_one_sentence():
@@ -34,7 +34,7 @@ app = typer.Typer(
 )
 console = make_console()
 
-ADDRESSES = re.compile(r"https?://[^\s'\",}#]+")  # in a word of the command line
+ADDRESSES = re.compile(r"https?://[^\s'\",}#]+")  # addresses in a word of the command line
 
 
 def print_version(asked: bool) -> None:
@@ -85,7 +85,7 @@ def errors_in_one_sentence() -> Iterator[None]:
         print_error("error", str(error))
         raise typer.Exit(1) from None
     except OSError as error:
-        if error.errno == errno.EPIPE:  # nobody reads on, and nobody would read the sentence
+        if error.errno == errno.EPIPE:  # the reader of the output has gone, so no message is needed
             raise
         from envtuning.runs.atomic import in_a_sentence
 

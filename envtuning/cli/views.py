@@ -114,7 +114,7 @@ def save_film(film: Film, out: Path, seconds: float) -> None:
         if film.save is not None:
             try:
                 film.save(out, seconds)
-            except ValueError as error:  # an ending that no film has
+            except ValueError as error:  # an unknown file ending
                 raise RunError(str(error)) from error
         elif out.suffix.lower() == ".svg":
             out.write_text(film.svg, encoding="utf-8")
@@ -139,7 +139,7 @@ def opened(folders: list[Path]) -> list[RunLog]:
         if not here and len(folders) > 1:
             console.print(f"{folder} is not a run: skipped")
         elif not here:
-            here = [folder]  # to be told what a run folder is
+            here = [folder]  # for its error, which says what a run folder is
         found += [RunLog.open(each) for each in here]
     if not found:
         raise RunError(f"none of {len(folders)} folders is a run: `envtuning run` makes one")
@@ -166,7 +166,7 @@ def find_film(one: RunLog, stage: int, case: int | None) -> Film:
 
 
 def show_film(pictures: Sequence[str], seconds: float) -> None:
-    """Show the pictures in place on a terminal, and one below the other elsewhere."""
+    """Show the pictures in place on a terminal; otherwise print one below the other."""
     if not console.is_terminal:
         console.print(Text("\n\n".join(Text.from_ansi(picture).plain for picture in pictures)))
         return

@@ -1,4 +1,4 @@
-"""The trainee's contract: every breach becomes a one-sentence error, and no run crashes or loops for ever."""
+"""The trainee's contract. A breach becomes an error of one sentence, so that no run crashes or loops for ever."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ class Progress:
     """The progress of a stage."""
 
     stage: int
-    spent: int  # in this stage, in the budget's unit
-    allowance: int  # what this stage may spend
+    spent: int  # by this stage, in the budget's unit
+    allowance: int  # the stage's budget
     unit: str
-    metrics: dict[str, float]  # the latest iteration's
+    metrics: dict[str, float]  # of the latest iteration
 
 
 class Observer:
@@ -61,7 +61,7 @@ class Observer:
 
 
 class Observers(Observer):
-    """Several as one, none of which can stop the others or the run: what one raises is a warning, once for each."""
+    """Several observers as one. An observer that raises gives one warning; the other observers and the run continue."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = list(observers)

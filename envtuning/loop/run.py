@@ -1,4 +1,4 @@
-"""The loop: choose a config, train, validate, report, ask, and once at the end open the test suite.
+"""The loop: choose a config, train, validate, report, ask the engineer. At the end, open the test suite once.
 
 ``continue_run`` repeats: find the next task from the log's state, and do it. All of this state is on the disk, so a first start and a
 resumption after a kill run the same code.

@@ -1,1 +1,1 @@
-"""A run on the disk: what it was asked to do, its folder, its seeds, and how its files are written and read."""
+"""A run on disk: its spec, its plan, its folder and its seeds."""

@@ -1,9 +1,9 @@
-"""Files that are either whole or absent, whenever the process dies.
+"""Writes files so that each is either complete or absent, even if the process dies.
 
-A file is written beside its place, forced to the disk, and renamed into it; a folder likewise. Lines are appended; what
-follows the last line break is a line that was cut off, and readers leave it out. All that a run reads again is written here
-(a transcript, which an engineer keeps also without a run, by ``engineers.model.transcript`` in the same manner); pages, event
-files and trained models are not, and can be made anew.
+A file is written under a temporary name, synced to the disk, and renamed; so is a folder. Lines are appended. Text after the
+last line break is a line that was cut off, and readers ignore it. Every file that a run reads again is written here, except
+transcripts: ``engineers.model.transcript`` writes them in the same way, because engineers also work without a run. Pages, event
+files and trained models are not written here, because they can be made again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from filelock import Timeout as LockTimeout
 
 from envtuning.errors import RunError
 
-LOCK, OWNER = ".lock", ".owner"  # what is locked, and who has locked it
-TURN = ".turn"  # what is waited for
-LOCK_PATIENCE = 0.5  # seconds; who looks whether it is locked holds it for a moment
+LOCK, OWNER = ".lock", ".owner"  # the lock, and the id of the process that holds it
+TURN = ".turn"  # the lock that processes wait for
+LOCK_PATIENCE = 0.5  # seconds; ``is_locked`` holds the lock for a moment
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space",
     errno.EDQUOT: "the disk quota is used up: free some space",
@@ -43,11 +43,11 @@ REMEDIES = {
 
 
 class StorageError(RunError):
-    """The disk would not take a file. What was written before is whole; nothing was overwritten."""
+    """A file could not be written. Earlier files are complete, and nothing was overwritten."""
 
 
 def in_a_sentence(error: OSError) -> str:
-    """What the operating system refused, and the remedy where one is known."""
+    """The operating system's error, with a remedy if one is known."""
     about = f"{error.filename}: " if error.filename is not None else ""
     remedy = f": {REMEDIES[error.errno]}" if error.errno in REMEDIES else ""
     return f"{about}{error.strerror or error}{remedy}"
@@ -55,11 +55,11 @@ def in_a_sentence(error: OSError) -> str:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn a storage error into one sentence with a remedy; what is none passes through."""
+    """Turn a storage error into one sentence with a remedy. Other errors pass through."""
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # numpy counts the bytes itself and says only that some were not taken
+        if error.errno is None:  # numpy counts the bytes itself, and its error says only that some were not written
             raise StorageError(f"{path} could not be written ({error}): {REMEDIES[errno.ENOSPC]}") from error
         if error.errno not in REMEDIES:
             raise
@@ -82,7 +82,7 @@ def _sync_file(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> Path:
-    """The folder exists afterwards, its entry on the disk."""
+    """Make the folder and sync its entry to the disk."""
     with storage_errors(folder):
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
@@ -92,10 +92,10 @@ def make_folder(folder: Path) -> Path:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A place to write to. On leaving the block without an error, what was written replaces ``path`` at once."""
+    """A temporary path to write to. If the block ends without an error, the new file replaces ``path`` in one step."""
     draft = path.with_name(f".{path.name}.draft")
     with storage_errors(path):
-        draft.unlink(missing_ok=True)  # a link, soft or hard, would have somebody's file written
+        draft.unlink(missing_ok=True)  # through a soft or hard link, somebody else's file would be overwritten
         try:
             yield draft
             _sync_file(draft)
@@ -137,7 +137,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def append_line(path: Path, value: Any) -> None:
-    """Add one JSON line, on the disk before this returns."""
+    """Append one JSON line and sync it to the disk."""
     with storage_errors(path), open(path, "ab") as file:
         file.write(json.dumps(value).encode() + b"\n")
         file.flush()
@@ -150,7 +150,7 @@ def write_lines(path: Path, values: Iterable[Any]) -> None:
 
 
 def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
-    """Remove everything in the folder but the names in ``keep``. A half-removed entry is never seen under its name."""
+    """Remove everything in the folder except the names in ``keep``. An entry loses its name before it is removed, so nobody sees half of it."""
     with storage_errors(folder):
         for entry in sorted(folder.iterdir()):
             if entry.name in keep:
@@ -166,7 +166,7 @@ def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder for this process. The operating system lets go of it however the process ends."""
+    """Lock the folder for this process. The operating system releases the lock when the process ends, even if it is killed."""
     lock = FileLock(folder / LOCK, timeout=LOCK_PATIENCE, thread_local=False)
     with storage_errors(folder / LOCK):
         try:
@@ -210,5 +210,5 @@ def is_locked(folder: Path) -> bool:
             return False
     except LockTimeout:
         return True
-    except OSError:  # a folder of somebody else's
+    except OSError:  # somebody else's folder
         return False

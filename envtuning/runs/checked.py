@@ -1,10 +1,9 @@
 """Protects a run's files against accidents: each file that a later step reads has a checksum, which is checked on reading.
 
-``RUN/checksums.json`` has the SHA-256 of every file that is whole, and of every checkpoint's folder as one. A checksum is noted
-before its file takes its name, so a process that dies between the two leaves at most a file that is still to be written.
-A folder that is changed in its place has none meanwhile.
-A run without ``checksums.json`` is damaged. This does not protect against an attacker, who
-can change a file and its checksum.
+``RUN/checksums.json`` has the SHA-256 of every complete file, and one for each checkpoint's folder. A checksum is written before
+its file gets its name, so a process that dies in between leaves a checksum without a file, and the file is written again. While a
+folder is changed in place, it has no checksum. A run without ``checksums.json`` is damaged. This does not protect against an
+attacker, who can change a file and its checksum.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ TABLE = TypeAdapter(dict[str, list[str]])
 
 
 def damaged(path: Path, why: object) -> RunError:
-    """What is raised for a file of a run that cannot be what was written there; ``why`` follows its name."""
+    """The error for a damaged file of a run; ``why`` follows the file's name."""
     return RunError(f"{path} {why}: {REMEDY}")
 
 
 def raise_on_links_out(run: Path) -> None:
-    """Raises ``RunError`` for a link in a run's folder that leads out of it: what is written there would change somebody's file."""
+    """Raises ``RunError`` for a link that leads out of the run's folder: writing through it would change somebody else's file."""
     _raise_on_link_out_of(
         run, (os.path.join(at, name) for at, folders, files in os.walk(run) for name in (*folders, *files))
     )
@@ -59,24 +58,24 @@ def _raise_on_link_out_of(folder: Path, paths: Iterable[str]) -> None:
 
 
 class Files:
-    """A run's files. The table of checksums is read once; who writes holds the run's lock."""
+    """A run's files. The table of checksums is read once. Only the holder of the run's lock may write."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.table = root, root / NAME
         self.sums: dict[str, list[str]] = {}
-        self._lines: dict[str, str] = {}  # of the table as it is written
-        self._hashed: dict[Path, tuple[Signature, str]] = {}  # folders that were hashed, as they were then
+        self._lines: dict[str, str] = {}  # the lines of the table's file
+        self._hashed: dict[Path, tuple[Signature, str]] = {}  # hashed folders, with their signatures at that time
         self._read_table()
 
     @classmethod
     def begin(cls, root: Path) -> Files:
-        """The files of a folder that holds no run yet."""
+        """The files of a new run's folder."""
         if not (root / NAME).exists():
             atomic.write_text(root / NAME, "{}\n")
         return cls(root)
 
     def is_current(self) -> bool:
-        """Whether nobody else has written since the table was read."""
+        """Whether the table has not changed since it was read."""
         return self._stamp == _stamp(self.table)
 
     # Writing
@@ -108,28 +107,28 @@ class Files:
         self._hashed[path] = _signature(path), digest
 
     def note(self, path: Path) -> None:
-        """The file or folder is whole from now on; one that is not there is passed over."""
+        """Note the checksum of a complete file or folder. If it does not exist, do nothing."""
         if path.exists():
             self._note({path: [self.digest_of(path)]})
 
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
-        """For a change of a whole folder in its place. One whose process died in the middle is taken as it is found."""
+        """Use this while a folder is changed in place. If the process dies meanwhile, the folder is accepted as it is found."""
         self.raise_unless_as_written(path)
         self._note({path: []})
         yield
         self.note(path)
 
     def note_copies(self, source: Files, copies: Mapping[Path, Path]) -> None:
-        """For files and folders that are being copied from another run: what they are copied from is checked first."""
+        """Note the checksums of files and folders that are copied from another run, after checking the originals."""
         for original in copies:
             source.raise_unless_as_written(original)
         self._note({copy: [source.digest_of(original)] for original, copy in copies.items()})
 
     def append_line(self, path: Path, value: Any) -> None:
-        """``atomic.append_line`` to a file that is whole after every line."""
+        """``atomic.append_line`` to a file that is complete after every line."""
         before = path.read_bytes() if path.exists() else b""
-        whole = before[: before.rfind(b"\n") + 1]  # without a line that was cut off
+        whole = before[: before.rfind(b"\n") + 1]  # without a last line that was cut off
         after = whole + json.dumps(value).encode() + b"\n"
         self._note({path: [hashlib.sha256(state).hexdigest() for state in dict.fromkeys((whole, after))]})
         if whole != before:
@@ -149,7 +148,7 @@ class Files:
     # Reading
 
     def read(self, path: Path) -> bytes | None:
-        """What was written there; None where there is nothing. Raises ``RunError`` for whatever else is found."""
+        """The file's bytes; None if there is no file. Raises ``RunError`` if they differ from what was written."""
         found = read_unchecked(path)
         if found is not None:
             whole = found[: found.rfind(b"\n") + 1] if path.suffix == ".jsonl" else found
@@ -157,14 +156,14 @@ class Files:
         return found
 
     def value(self, path: Path, kind: Any) -> Any:
-        """The record or the JSON value of a type that was written there; None where there is nothing."""
+        """The file's content as a record or a JSON value of this type; None if there is no file."""
         found = self.read(path)
         return None if found is None else parsed(path, found, kind)
 
     def lines(self, path: Path, kind: Any, *, whole: bool = True) -> list[Any]:
-        """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out.
+        """Every complete line of a JSON-lines file, oldest first.
 
-        ``kind`` is what a line must be; ``whole`` when nothing is added to the file any more.
+        ``kind`` is the type of a line. ``whole`` means that nothing more is appended, so the file has a checksum.
         """
         found = (self.read if whole else read_unchecked)(path) or b""
         try:
@@ -175,7 +174,7 @@ class Files:
         return lines
 
     def raise_unless_as_written(self, path: Path) -> None:
-        """Raises ``RunError`` for a file or a checkpoint's folder that has changed since; hashed once unless touched."""
+        """Raises ``RunError`` for a file or a checkpoint's folder that has changed since it was written."""
         try:
             digest = self.digest_of(path)
         except OSError as error:
@@ -183,7 +182,7 @@ class Files:
         self._compare(path, [digest])
 
     def digest_of(self, path: Path) -> str:
-        """SHA-256 of a file, or of the names and contents of all files in a folder; that is not computed again while nothing was touched."""
+        """SHA-256 of a file, or of the names and contents of all files in a folder. A folder's is computed again only if a file was touched."""
         if not path.is_dir():
             return _digest_of_file(path)
         signature = _signature(path)
@@ -195,7 +194,7 @@ class Files:
     def _compare(self, path: Path, digests: list[str]) -> None:
         name = str(path.relative_to(self.root))
         if not self._allows(name, digests) and not self.is_current():
-            self._read_table()  # the file was written by another process since
+            self._read_table()  # another process has written the file since
         if self._allows(name, digests):
             return
         if name not in self.sums:
@@ -224,7 +223,7 @@ class Files:
 
 
 def read_unchecked(path: Path) -> bytes | None:
-    """The bytes of a file without the check, such as of one that is still being written; None if it does not exist."""
+    """The bytes of a file without the check, for example while it is still being written; None if it does not exist."""
     try:
         return untrusted.read_bytes(path)
     except NotReadable as error:
@@ -232,9 +231,9 @@ def read_unchecked(path: Path) -> bytes | None:
 
 
 def parsed(path: Path, written: bytes, kind: Any) -> Any:
-    """What was read from a file, as a record or a value of that type."""
+    """A file's bytes as a record or a value of that type."""
     try:
-        value = untrusted.parsed(written)  # which has bounds where a model of JSON takes anything
+        value = untrusted.parsed(written)  # this has bounds; pydantic's JSON parser has none
     except NotReadable as error:
         raise damaged(path, error) from error
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
@@ -253,9 +252,9 @@ def shaped(path: Path, value: Any, kind: Any) -> Any:
 
 
 def figures(path: Path, kind: Any) -> Any:
-    """What a command left to be spared the same work again, as a value of that type; None where there is nothing.
+    """A command's cached result as a value of that type; None if there is none.
 
-    Such a file has no checksum. Raises ``RunError`` for a damaged one.
+    Such files have no checksum. Raises ``RunError`` for a damaged one.
     """
     try:
         found = untrusted.read_bytes(path)

@@ -1,4 +1,4 @@
-"""A number of the config that moves to its own value during the stage, in equal parts."""
+"""Fading: a number of the config moves to its own value during the stage, in equal steps."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from engineers.knobs import KnobError, dump, get, with_values
 from envtuning.runs.spec import Fade
 
 FADE_PARTS = 10
-CLOSE = 1e-12  # relative: what floating-point numbers make of an equal one
+CLOSE = 1e-12  # relative: the rounding error of equal numbers
 
 
 def until_next_part(fade: Fade, budget: int) -> int:
-    """What to train for the next part to be reached: rounded up, or the part before it would be trained twice."""
+    """The amount to train until the next step. It is rounded up, because rounding down would train the step before twice."""
     return max(1, math.ceil(fade.over / FADE_PARTS * budget * (1 - CLOSE)))
 
 
 def faded(config: Any, fade: Fade | None, progress: float) -> Any:
-    """The config with the fading knob where it is after this part of the stage's training, 0 to 1."""
+    """The config with the fading knob's value at this progress of the stage, 0 to 1."""
     if fade is None:
         return config
     path = tuple(fade.knob.split("."))
@@ -29,7 +29,7 @@ def faded(config: Any, fade: Fade | None, progress: float) -> Any:
 
 
 def raise_unless_fades(fade: Fade | None, config: Any) -> None:
-    """Raises ``KnobError`` where the fading knob is not a number of the config, or may not have its first value."""
+    """Raises ``KnobError`` if the fading knob is not a number of the config, or if the config does not allow its first value."""
     if fade is None:
         return
     path = tuple(fade.knob.split("."))

@@ -1,9 +1,9 @@
-"""``RunLog``: a run on the disk. It is read once, into a ``RunState``; from then on each thing that is done is written and gives the next state.
+"""``RunLog``: a run on disk. It is read once, into a ``RunState``. After that, each append writes files and returns the next state.
 
 ::
 
     RUN/run.json             the spec and the versions of what ran it; written once
-        checksums.json       what the files below are checked against when they are read (see ``checked``)
+        checksums.json       the checksums of the files below (see ``checked``)
         validation.cases     the held-out cases that stages are validated on
         test.cases, test.json  the cases opened once after the last stage, and the results on them
         start/               the untrained trainee
@@ -17,7 +17,7 @@
                   transcript.jsonl  the engineer's exchanges about this report
                   proposal.json     the engineer's answer
 
-What is written is on the disk, and read back, before the state has it: after a kill, ``RunLog.open`` gives the state that there was.
+Each append is synced to the disk and read back before it becomes part of the state. So after a kill, ``RunLog.open`` gives the last state.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ RECORDED_VERSIONS = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pydantic
 
 
 class _AnyFormat(BaseModel):
-    """What every format of run.json says."""
+    """The fields of run.json in every format."""
 
     format: int
     versions: dict[str, str] = Field(default_factory=dict)
 
 
 class RunLog:
-    """``state`` is what was done so far. Who appends holds the folder's lock (``atomic.locked``)."""
+    """``state`` is the work done so far. Only the holder of the folder's lock (``atomic.locked``) may append."""
 
     def __init__(self, path: Path, files: Files, record: RunRecord, plan: Plan) -> None:
         self.path, self.files, self.record, self.plan = path, files, record, plan
@@ -68,9 +68,9 @@ class RunLog:
 
     @classmethod
     def open(cls, path: str | Path) -> RunLog:
-        """The run in a folder. Raises ``RunError`` for what is damaged, and for what is gone though a later step used it.
+        """The run in a folder. Raises ``RunError`` for damaged files, and for missing files that a later step has used.
 
-        A missing file that can be made again from what is before it is no damage: it is made again.
+        Any other missing file can be made again from earlier files, so it is no damage.
         """
         path = Path(path)
         if not (path / "run.json").is_file():
@@ -82,7 +82,7 @@ class RunLog:
 
     @classmethod
     def create(cls, path: str | Path, plan: Plan) -> RunLog:
-        """Make the folder, or open it when it already holds the very same run. Of several processes at once one makes it."""
+        """Make the folder, or open it if it already holds the same run. If several processes call this at once, one makes the folder."""
         path = Path(path)
         if (held := cls._held(path, plan)) is not None:
             return held
@@ -124,22 +124,22 @@ class RunLog:
         return f"RunLog({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: of all that shows a run only this is asked for from here, and only then."""
+        """The run's tables in a notebook. ``show`` is imported here because it imports this module."""
         shown = import_module("envtuning.show.console").as_html(self)
         assert isinstance(shown, str)
         return shown
 
     @property
     def name(self) -> str:
-        return self.path.absolute().name  # of "." too
+        return self.path.absolute().name  # "." has no name
 
     def stage_path(self, number: int) -> Path:
         return self.path / "stages" / f"{number:02d}"
 
-    # What was done
+    # Appending
 
     def chose(self, chosen: StageConfig[Any]) -> RunState:
-        """The next stage trains on this."""
+        """The next stage's config is chosen."""
         path = atomic.make_folder(self.stage_path(len(self.state.stages)))
         self.files.write_record(path / "config.json", chosen)
         return self._with_stage(self._read_stage(len(self.state.stages)))
@@ -158,19 +158,19 @@ class RunLog:
         return self._with_stage(self._with_results(stage))
 
     def answered(self, answer: Answer[Any]) -> RunState:
-        """The engineer's answer to the last stage's report."""
+        """The engineer has answered the last stage's report."""
         stage = self.state.stages[-1]
         self.files.note(stage.transcript_file)
         self.files.write_record(stage.path / "proposal.json", answer)
         return self._with_stage(replace(stage, answer=self.files.value(stage.path / "proposal.json", type(answer))))
 
     def tested(self, record: TestRecord) -> RunState:
-        """The results on the test."""
+        """The test has been played."""
         self.files.write_record(self.path / "test.json", record)
         return self._become(replace(self.state, test=self._read_test()))
 
     def survived(self, incident: Incident) -> RunState:
-        """Something that went wrong outside of a stage."""
+        """An incident outside of a stage has been survived."""
         self.files.append_line(self.path / "incidents.jsonl", incident.model_dump())
         return self._become(replace(self.state, survived=self._read_survived()))
 
@@ -203,7 +203,7 @@ class RunLog:
     # Large things
 
     def cases(self, name: str, draw: Callable[[], Any] | None = None) -> Any:
-        """The held-out cases of this name, drawn and stored the first time. Raises ``RunError`` where they are not what was drawn."""
+        """The held-out cases of this name, drawn and stored the first time. Raises ``RunError`` if they have changed since."""
         path = self.path / f"{name}.cases"
         if draw is not None and not path.exists():
             cases = draw()
@@ -212,14 +212,14 @@ class RunLog:
         self.files.raise_unless_as_written(path)
         try:
             return self.plan.world.load(path)
-        except Exception as error:  # a world's own reader may stumble in any way over what it did not write
+        except Exception as error:  # a world's own reader may raise anything on a file that it did not write
             raise damaged(path, f"is damaged ({type(error).__name__}: {error})") from error
 
     def film(self, stage: int, cases: Any, episode: Episode) -> Film | None:
         """The episode of a stage's validation as a film; None where the world has no pictures."""
         try:
             return self.plan.world.film(cases, episode)
-        except Exception as error:  # a world may stumble in any way over a trace that it did not write
+        except Exception as error:  # a world may raise anything on a trace that it did not write
             why = f"has an episode that cannot be drawn ({type(error).__name__}: {error})"
             raise damaged(self.stage_path(stage) / "episodes.json", why) from error
 
@@ -240,9 +240,9 @@ class RunLog:
             self._read()
 
     def verify(self, *, checkpoints: bool = False) -> None:
-        """Raise ``RunError`` where a large file that a later step stands on is damaged or gone.
+        """Raise ``RunError`` if a large file that a later step needs is damaged or missing.
 
-        Checkpoints are looked at only where asked for: a loop checks each as it loads it.
+        Checkpoints are checked only on request, because the loop checks each one when it loads it.
         """
         for folder in [self.path / "start", *(stage.checkpoint for stage in self.state.done)] if checkpoints else []:
             self.files.raise_unless_as_written(folder)
@@ -260,7 +260,7 @@ class RunLog:
         return self.state
 
     def _gone_between(self, before: StageState, number: int) -> Path | None:
-        """A file of a stage without which the stage after it could not have begun."""
+        """The missing file of a stage without which the next stage cannot have begun; None if there is none."""
         if before.done is None:
             return before.path / "done.json"
         asked = self.plan.spec.stage(number).asks
@@ -279,7 +279,7 @@ class RunLog:
         return replace(stage, answer=self.files.value(path / "proposal.json", Answer[config_type]))  # type: ignore[valid-type]
 
     def _with_results(self, stage: StageState) -> StageState:
-        """The stage with what its completion left. Its report's history, which is the reports before it, is not stored."""
+        """The stage with its results. A report's history is not stored: it is made of the earlier reports."""
         path = stage.path
         done = self.files.value(path / "done.json", Done)
         if done is None:
@@ -295,7 +295,7 @@ class RunLog:
             validated(self.plan.world.config_type, report.config)
         except KnobError as error:
             raise damaged(path / "report.json", f"has another world's config ({error})") from error
-        if not done.validations:  # folders of earlier commits lack the count; the recorded kills are such folders
+        if not done.validations:  # folders of earlier versions lack the count, among them the recorded kills
             kinds = [line["kind"] for line in replace(stage, done=done).metrics()]
             done = done.model_copy(update={"validations": kinds.count("validation")})
         history = [before.record for before in self.state.stages[: stage.number]]

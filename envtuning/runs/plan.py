@@ -1,4 +1,4 @@
-"""``Plan``: a run's spec with all that it names: the world, the configs, the guard, and how to make the trainee and the engineer."""
+"""``Plan``: a run's spec, with the objects that it names: the world, the configs, the guard, the trainee and the engineer."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from envtuning.worlds.world import Cases, World
 
 @dataclass(frozen=True)
 class Plan:
-    """Made by ``Plan.of``, for whoever reads a run or changes a spec, or by ``resolve``, for whoever begins one."""
+    """``Plan.of`` makes one for reading a run or changing a spec. ``resolve`` makes one for beginning a run."""
 
-    spec: RunSpec  # written out in full, as run.json has it
+    spec: RunSpec  # with all defaults filled in, as in run.json
     world: World[Any]
     target: Any
-    configs: tuple[Any, ...]  # of the stages as they are listed; None where the engineer writes it
+    configs: tuple[Any, ...]  # of the listed stages; None if the engineer writes it
 
     @classmethod
     def of(cls, spec: RunSpec) -> Plan:
@@ -55,26 +55,26 @@ class Plan:
             raise SpecError(in_sentences(error)) from error
 
     def seeded(self, seed: int) -> Plan:
-        """The same with another seed, on which nothing else in it depends."""
+        """The same plan with another seed. Nothing else in a plan depends on the seed."""
         return replace(self, spec=self.spec.model_copy(update={"seed": seed}))
 
     def config(self, number: int) -> Any:
-        """The config that the file gives a stage; None if the engineer writes it. Beyond the list, the last stage is repeated."""
+        """A stage's config in the file; None if the engineer writes it. After the list, the last stage is repeated."""
         return self.configs[min(number, len(self.configs) - 1)]
 
     @property
     def written(self) -> list[Any]:
-        """The target and every config that stands in the file."""
+        """The target and every config in the file."""
         return [self.target, *(config for config in self.configs if config is not None)]
 
     @property
     def unit(self) -> str:
-        """What budgets count."""
+        """The unit of all budgets."""
         return self.spec.unit or self.world.about.unit
 
     @cached_property
     def trainee(self) -> TraineeKind:
-        """Raises ``SpecError`` where there is no such kind."""
+        """The kind of trainee. Raises ``SpecError`` if there is no such kind."""
         return TraineeKind.named(self.spec.trainee.kind)
 
     @property
@@ -84,16 +84,16 @@ class Plan:
 
     @property
     def _engineer(self) -> str:
-        """What ``engineers.make`` knows the engineer by."""
+        """The engineer's name for ``engineers.make``."""
         return LIVE.get(self.spec.engineer.name, self.spec.engineer.name)
 
     @cached_property
     def guard(self) -> Guard:
-        """What every config of this run must pass."""
+        """The check that every config of this run must pass."""
         return Guard(self._check if self.spec.guard.check_feasible else None, self.spec.guard.max_drop)
 
     def _check(self, config: Any) -> None:
-        """Raises where nothing could be drawn from the config, or the trainee could not be asked about it."""
+        """Raises if nothing can be drawn from the config, or if the trainee cannot read its questions."""
         self.world.check(config)
         self.world.check_form(config, form_of(self.spec.trainee.kind))
 
@@ -114,7 +114,7 @@ class Plan:
         given = asked.options | options | {"guard": self.guard}
         try:
             raise_unless_from_file(self._engineer, asked.options)
-            if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
+            if isinstance(given.get("context"), dict):  # a user's own context, as the run's file has it
                 given["context"] = engineers.Context(**given["context"])
             if self.asks_the_trainee:
                 given |= {"trainee": trainee and trainee(), "timeout": asked.timeout}
@@ -126,7 +126,7 @@ class Plan:
 
 
 def _config(place: str, given: Any, world: World[Any]) -> BaseModel:
-    """The config that the world's own model makes of what a file says."""
+    """A config of the file as the world's own model."""
     try:
         config = _read(world.config_type, given)
         as_data(config)

@@ -19,8 +19,8 @@ except ImportError as error:
 
 LONGEST = 1_000_000  # characters of a file
 DEEPEST = 50  # levels of nesting
-MOST = 100_000  # values, those counted that YAML's anchors repeat
-SECRET_WORDS = ("KEY", "SECRET", "PASSWORD", "AUTHORIZATION", "CREDENTIALS")  # of an option's name, at its end
+MOST = 100_000  # values, with the repetitions by YAML's anchors
+SECRET_WORDS = ("KEY", "SECRET", "PASSWORD", "AUTHORIZATION", "CREDENTIALS")  # endings of an option's name
 
 
 def read_mapping(text: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def _read(text: str, load: Callable[[str], Any]) -> Any:
 
 
 def raise_unless_bounded(data: Any) -> None:
-    """Raises ``NotReadable`` for what is nested too deep, or grows too large where YAML's anchors repeat it."""
+    """Raises ``NotReadable`` for data that is nested too deep, or that YAML's anchors make too large."""
     waiting, count = [(data, 1)], 0
     while waiting:
         value, depth = waiting.pop()
@@ -66,7 +66,7 @@ def raise_unless_bounded(data: Any) -> None:
 
 
 def storable(options: dict[str, Any]) -> dict[str, Any]:
-    """The options. Raises ``ValueError`` for those that a run could not read again as they were."""
+    """The options. Raises ``ValueError`` for a value that a file cannot hold unchanged."""
     for place, value in _places(options):
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{place}={value}: give a finite number, no file can hold this one")
@@ -76,7 +76,7 @@ def storable(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_secrets(options: dict[str, Any]) -> dict[str, Any]:
-    """The options. Raises ``ValueError`` where a key would stand in a run's files in clear."""
+    """The options. Raises ``ValueError`` for a secret, because a run's files are plain text."""
     for place, value in _places(options):
         last = place.rpartition(".")[2].upper().replace("-", "_")
         if isinstance(value, str) and value and last.split("_")[-1].endswith(SECRET_WORDS):
@@ -88,7 +88,7 @@ def without_secrets(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _places(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every value in it by its dotted place, those inside mappings and lists after what holds them."""
+    """Every value by its dotted place, outer values before inner ones."""
     waiting: list[tuple[str, Any]] = [(str(name), value) for name, value in options.items()]
     while waiting:
         place, value = waiting.pop()
@@ -117,7 +117,7 @@ def _no_constant(name: str) -> float:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, which would take the last of two equal keys without a word."""
+    """YAML's safe loader, except that equal keys are an error. The original silently takes the last one."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
@@ -133,7 +133,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-_Loader.add_implicit_resolver(  # YAML 1.2's, and everybody else's: 3e-4 is a number with no dot in it, too
+_Loader.add_implicit_resolver(  # as in YAML 1.2: 3e-4 is a number although it has no dot
     "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$"), list("-+.0123456789")
 )
 

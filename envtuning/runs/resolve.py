@@ -41,9 +41,9 @@ def _raise_unless_editable(plan: Plan) -> None:
 
 
 def raise_unless_askable(plan: Plan) -> None:
-    """The engineer is there, and has something to turn in each written config that it will be shown. Asks nothing.
+    """Raises ``SpecError`` if the engineer cannot be made, or can turn nothing in a config that it will be shown. Asks nothing.
 
-    Also of a run that goes on: its key, extra or model may have gone since.
+    Continued runs are checked too: since their start, a key, an extra or a model may have been removed.
     """
     spec = plan.spec
     if not spec.asks_an_engineer:

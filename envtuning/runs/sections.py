@@ -28,7 +28,7 @@ class Frozen(BaseModel):
 
 
 def as_data(config: Any) -> Any:
-    """A config as the JSON values that a run keeps; ``KnobError`` where its class does not read what it writes: later steps would use another."""
+    """A config as JSON values. Raises ``KnobError`` if its class reads them as another config, because later steps would train on that."""
     if not isinstance(config, BaseModel):
         return config
     data = dump(config)
@@ -43,8 +43,8 @@ def as_data(config: Any) -> Any:
 
 Config = Annotated[
     dict[Any, Any], BeforeValidator(as_data)
-]  # of the run's world, which reads it when the run is resolved
-FOLDER = r"^[\w+-][\w.+-]*$"  # a name that a folder of its own is called by: never one above it
+]  # a config of the run's world, which reads it when the run is resolved
+FOLDER = r"^[\w+-][\w.+-]*$"  # a name that is also a folder's: it must not lead to a folder above
 MOST_CASES = 1_000_000  # of a held-out set, per slice
 MOST_SPENT = 10**15  # of any unit of budget
 MOST_STAGES = 10_000
@@ -52,7 +52,7 @@ HIGHEST_SEED = 2**63 - 1
 
 
 def _without(names: Iterable[str]) -> AfterValidator:
-    """Refuses these among the options."""
+    """Refuses options with these names."""
 
     def checked(options: dict[str, Any]) -> dict[str, Any]:
         if own := sorted(options.keys() & set(names)):
@@ -68,7 +68,7 @@ SUITE_SEED = 20_260_617
 
 
 class Named(Frozen):
-    """Something by its name and its options. In a file the name alone will do: ``engineer: rules``."""
+    """A name with options. In a file the name alone is enough: ``engineer: rules``."""
 
     @model_validator(mode="before")
     @classmethod
@@ -114,11 +114,11 @@ class EngineerSpec(Named):
 
     @property
     def common_options(self) -> dict[str, Any]:
-        """The options that concern whoever is asked, ``space`` for one."""
+        """The options that every engineer takes, such as ``space``."""
         return {name: value for name, value in self.options.items() if name in COMMON_OPTIONS}
 
     def replaced_by(self, name: str) -> EngineerSpec:
-        """Another engineer in the same place: it is given the common options; the others are this engineer's own."""
+        """Another engineer in this one's place. It gets the common options, but not this engineer's own options."""
         return self if name == self.name else self.model_copy(update={"name": name, "options": self.common_options})
 
 
@@ -186,7 +186,7 @@ class Fade(Frozen):
 
 
 class Stage(Frozen):
-    """One stretch of training on one config."""
+    """Training on one config."""
 
     name: str = ""
     config: Config | Literal["engineer"] = Field(

@@ -1,4 +1,4 @@
-"""``RunSpec``: the complete description of a run, as plain data. Presets and users' files are read as this model, and nothing is imported for it."""
+"""``RunSpec``: the complete description of a run, as plain data. Presets and users' files are read into this model, and nothing is imported for it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Described = TypeVar("Described", bound=BaseModel)
 
 
 class RunSpec(Frozen):
-    """A run, complete: two runs of one spec end in the same numbers (for trainees that keep their promise)."""
+    """The complete description of a run. Two runs of one spec give the same figures if the trainee is deterministic."""
 
     name: str = Field("run", pattern=FOLDER, max_length=100)
     description: str = ""
@@ -87,7 +87,7 @@ class RunSpec(Frozen):
 
     @property
     def stage_budget(self) -> int:
-        """Of the stages as they are listed, none repeated."""
+        """The budget of the listed stages, without repetitions."""
         return sum(stage.budget for stage in self.stages)
 
     @property
@@ -95,23 +95,23 @@ class RunSpec(Frozen):
         return self.total if self.total is not None else self.stage_budget
 
     def stage(self, number: int) -> Stage:
-        """The plan of a stage; beyond the list, the last one again."""
+        """A stage of the list; after the list, the last stage again."""
         return self.stages[min(number, len(self.stages) - 1)]
 
     def allowed(self, number: int) -> int:
-        """What may be spent up to this stage's end."""
+        """The budget up to the end of this stage."""
         listed = sum(self.stage(earlier).budget for earlier in range(number + 1))
         return listed if self.total is None else min(listed, self.total)
 
     def with_rounds(self, count: int) -> RunSpec:
-        """The first ``count`` stages; beyond the last, engineer-written copies of it. A ``total`` would ask for another number."""
+        """The run with ``count`` stages: the first of the list, then copies of the last with configs by the engineer. It has no ``total``, which would ask for another number of stages."""
         if not 1 <= count <= MOST_STAGES:
             raise SpecError(f"{count} stages: a run has at least 1 and at most {MOST_STAGES:,}")
         more = [self.stages[-1].model_copy(update={"config": "engineer", "name": ""})] * (count - len(self.stages))
         return self.model_copy(update={"stages": (*self.stages[:count], *more), "total": None})
 
     def with_test_seed(self, seed: int | None) -> RunSpec:
-        """The same run on another test; None: the one of ``suites.seed``."""
+        """The same run with another test set; None: that of ``suites.seed``."""
         return self.model_copy(update={"suites": self.suites.model_copy(update={"test_seed": seed})})
 
 
@@ -124,7 +124,7 @@ def preset_text(name: str) -> str:
 
 
 def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None) -> RunSpec:
-    """The run that a preset's name or a YAML or JSON file describes; ``SpecError`` says what is wrong with it.
+    """The spec in a preset or in a YAML or JSON file. Raises ``SpecError``.
 
     ``changes`` are values by dotted keys, which replace those of the file: ``{"trainee.options.lr": 3e-4}``.
     """
@@ -137,7 +137,7 @@ def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None) -
 
 
 def read_file(path: str | Path, kind: type[Described]) -> Described:
-    """What a YAML or JSON file describes; ``SpecError`` says what is wrong with it."""
+    """The content of a YAML or JSON file as this model. Raises ``SpecError``."""
     try:
         return kind.model_validate(read_mapping(_text_of(Path(path))))
     except NotReadable as error:
@@ -166,8 +166,8 @@ def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapp
     if (base := data.pop("extends", None)) is not None:
         if base not in preset_names():
             raise SpecError(f"{origin} extends {base!r}: the presets are {', '.join(preset_names())}")
-        data = read_mapping(preset_text(base)) | data  # whole sections are replaced, nothing is merged inside one
-    data = _unshared(data)  # or a change of one place would change every place that YAML's anchors made the same
+        data = read_mapping(preset_text(base)) | data  # sections are replaced as a whole, not merged
+    data = _unshared(data)  # otherwise a change would reach every place that YAML's anchors share
     for key, value in (changes or {}).items():
         _set(data, key, value)
     try:
@@ -177,14 +177,14 @@ def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapp
 
 
 def _unshared(data: Any) -> Any:
-    """The same data with no part of it in two places at once."""
+    """A copy in which no two places share an object."""
     if isinstance(data, dict):
         return {key: _unshared(value) for key, value in data.items()}
     return [_unshared(value) for value in data] if isinstance(data, list) else data
 
 
 def _set(data: Any, key: str, value: Any) -> None:
-    """Put a value at a dotted key; sections on the way are made where there are none."""
+    """Put a value at a dotted key. Missing sections are made."""
     *way, last = key.split(".")
     for part in way:
         if isinstance(data, list) and part.isdecimal() and int(part) < len(data):

@@ -1,4 +1,4 @@
-"""``RunState``: what a run's folder says, read once. The small files are in it; the large ones are read, and checked, when they are asked for."""
+"""``RunState``: the content of a run's folder, read once. Small files are part of it; large files are read and checked on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from envtuning.runs.spec import RunSpec
 from envtuning.worlds.episodes import Amounts, Episode
 
 FORMAT = 2
-COMPARISON = "comparison.json"  # what `envtuning compare` writes beside its runs
+COMPARISON = "comparison.json"  # `envtuning compare` writes it beside its runs
 
 Charged = dict[str, Annotated[int, Field(ge=0, le=MOST_SPENT)]]
 C = TypeVar("C", bound=BaseModel)  # a config of the run's world
@@ -49,12 +49,12 @@ class StageConfig(_Record, Generic[C]):
 
 
 class Answer(_Record, Generic[C]):
-    """proposal.json: what the engineer answered, and what came of it."""
+    """proposal.json: the engineer's answer, and the config that follows from it."""
 
     proposal: Proposal[C] | None = Field(description="The engineer's proposal; None when the engineer failed.")
     config: C = Field(description="The config of the next stage: the proposed one, or the current one.")
     incidents: list[Incident] = Field(
-        default_factory=list, description="Why the current config goes on; none where the proposed one does."
+        default_factory=list, description="Why the current config was kept; empty if the proposed config was taken."
     )
 
 
@@ -83,7 +83,7 @@ class TestRecord(_Record):
 
 
 class Measured(BaseModel):
-    """A line of metrics.jsonl with what was measured so far."""
+    """A line of metrics.jsonl with numbers."""
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=False)
     __pydantic_extra__: dict[str, float]
@@ -93,14 +93,14 @@ class Measured(BaseModel):
 
 
 class Said(BaseModel):
-    """A line of metrics.jsonl in words."""
+    """A line of metrics.jsonl with a text."""
 
     kind: Literal["incident", "end"]
 
 
 @dataclass(frozen=True)
 class StageState:
-    """A stage whose config is chosen; it is complete where it is ``done``."""
+    """A stage with a chosen config. With ``done`` it is complete."""
 
     number: int
     path: Path
@@ -119,24 +119,24 @@ class StageState:
         return self.path / "transcript.jsonl"
 
     def spent(self, unit: str) -> int:
-        """What it was charged when it was done."""
+        """The stage's cost; 0 before it is done."""
         return self.done.spent.get(unit, 0) if self.done else 0
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Of a stage that is not done also while it is written to."""
+        """The lines of metrics.jsonl so far."""
         return self.files.lines(self.path / "metrics.jsonl", Measured | Said, whole=self.done is not None)
 
     def transcript(self) -> list[dict[str, Any]]:
         return self.files.lines(self.transcript_file, Exchange, whole=self.answer is not None)
 
     def episodes(self) -> list[Episode]:
-        """Of the closing validation."""
+        """The episodes of the closing validation."""
         stored = self.files.value(self.path / "episodes.json", list[Episode]) if self.done is not None else None
         return stored or []
 
     @cached_property
     def record(self) -> StageRecord:
-        """What later reports say of it."""
+        """The stage's entry in the history of later reports."""
         report = self.report
         assert report is not None, "a stage that is done has a report"
         numbers = {name: value for name, value in report.training.items() if isinstance(value, int | float)}
@@ -151,14 +151,14 @@ class StageState:
         )
 
     def incidents(self) -> list[Incident]:
-        """What went wrong in it and was survived, the asking after it included."""
+        """Incidents of the stage and of the question after it."""
         own = [one for one in self.report.incidents if one.stage == self.number] if self.report else []
         return own + (self.answer.incidents if self.answer else [])
 
 
 @dataclass(frozen=True)
 class RunState:
-    """All that was done of a run. Stages are in order, and all but the last are complete."""
+    """The work done so far in a run. Stages are in order, and all except the last are complete."""
 
     stages: tuple[StageState, ...] = ()
     survived: tuple[Incident, ...] = ()  # outside of a stage
@@ -170,7 +170,7 @@ class RunState:
 
     @cached_property
     def spent(self) -> Amounts:
-        """Charged so far by the stages that are done, by unit."""
+        """The cost of the finished stages, by unit."""
         charged: Counter[str] = Counter()
         for stage in self.stages:
             charged.update(stage.done.spent if stage.done else {})
@@ -181,9 +181,9 @@ class RunState:
         return [stage.answer for stage in self.stages if stage.answer]
 
     def usage(self) -> Usage:
-        """What the engineer took in all."""
+        """The engineer's usage in the whole run."""
         return Usage.total(answer.proposal.usage for answer in self.answers if answer.proposal)
 
     def incidents(self) -> list[Incident]:
-        """All that went wrong and was survived, oldest first."""
+        """All incidents, oldest first."""
         return [*self.survived, *(incident for stage in self.stages for incident in stage.incidents())]

@@ -1,4 +1,4 @@
-"""What is left to do of a run: a function of its plan and its state alone, so that resuming needs nothing else."""
+"""The next task of a run. It depends only on the run's plan and state, so resuming needs nothing else."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from envtuning.runs.state import RunState
 
 @dataclass(frozen=True)
 class Choose:
-    """Settle the stage's config, asking the engineer where it is its turn."""
+    """Choose the stage's config. If the engineer writes it, ask the engineer."""
 
     stage: int
 
 
 @dataclass(frozen=True)
 class Train:
-    """Train, validate and report the stage, from the checkpoint before it."""
+    """Train the stage from the previous checkpoint, validate it and write its report."""
 
     stage: int
 
@@ -42,7 +42,7 @@ def next_task(plan: Plan, state: RunState) -> Choose | Train | Test | None:
 
 
 def is_planned(plan: Plan, state: RunState, number: int) -> bool:
-    """Whether there is such a stage: one that is listed, or a repetition of the last that can still train."""
+    """Whether the run has this stage: it is listed, or it repeats the last stage and has budget left to train."""
     spec = plan.spec
     if number < len(spec.stages):
         return True
@@ -50,6 +50,6 @@ def is_planned(plan: Plan, state: RunState, number: int) -> bool:
 
 
 def closing_cost(plan: Plan, state: RunState, number: int) -> int:
-    """What the validation and probe after this stage will cost, by what the last stage's cost; 0 before the first."""
+    """The expected cost of the validation and probe after this stage: that of the stage before; 0 for the first."""
     done = state.stages[number - 1].done if 0 < number <= len(state.stages) else None
     return done.validated.get(plan.unit, 0) // max(1, done.validations) if done else 0

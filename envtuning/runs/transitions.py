@@ -17,13 +17,13 @@ from engineers.counts import counted
 
 @dataclass
 class History:
-    """What a stage has shown so far."""
+    """A stage's metrics and cost so far."""
 
     iterations: list[dict[str, float]] = field(default_factory=list)  # the trainee's metrics, one entry per iteration
-    validations: list[dict[str, float]] = field(default_factory=list)  # their rates
-    spent: int = 0  # in this stage, in the budget's unit, validation included
-    unit: str = "env_steps"  # of the budget
-    objective: str = "success_rate"  # the metric that rules without one of their own look at
+    validations: list[dict[str, float]] = field(default_factory=list)  # the rates of each
+    spent: int = 0  # in this stage, in the budget's unit, with validation
+    unit: str = "env_steps"  # the budget's
+    objective: str = "success_rate"  # the default metric of the rules
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Rule(BaseModel):
     rule: str
 
     def needs(self) -> frozenset[str]:
-        """The training metrics without which the rule can never say yes."""
+        """The training metrics that the rule cannot do without."""
         return frozenset()
 
     def looks_at(self) -> frozenset[str]:
@@ -127,7 +127,7 @@ class Reached(_MetricRule):
 
 
 class Spent(_Rule):
-    """The stage has spent at least ``amount`` of its budget's unit, validation included."""
+    """The stage has spent at least ``amount`` in its budget's unit, with validation."""
 
     rule: Literal["spent"] = "spent"
     amount: int = Field(ge=1)
@@ -146,7 +146,7 @@ class _Rules(_Rule):
 
 
 class All(_Rules):
-    """Every one of the rules says so."""
+    """Every rule ends the stage."""
 
     rule: Literal["all"] = "all"
 
@@ -160,7 +160,7 @@ class All(_Rules):
 
 
 class AnyOf(_Rules):
-    """At least one of the rules says so."""
+    """At least one rule ends the stage."""
 
     rule: Literal["any"] = "any"
 

@@ -1,4 +1,4 @@
-"""Fields of a written config that its model does not have, and by pydantic's default would silently leave out."""
+"""Finds fields in a written config that its model does not have. By default, pydantic drops them silently."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pydantic import BaseModel
 
 
 def unknown_fields(given: Any, config: Any, place: str) -> Iterator[str]:
-    """A sentence for each key of ``given`` that became nothing of ``config``, the config that was made of it.
+    """A sentence for each key of ``given`` that is missing in ``config``, the config made from it.
 
-    Models with a validator of their own for raw data, or other names for validation alone, may take other keys than their fields, and are believed.
+    Models with a validator for raw data, or with aliases for validation alone, are skipped: their keys may differ from their fields.
     """
     if isinstance(config, BaseModel) and isinstance(given, Mapping):
         fields = type(config).model_fields

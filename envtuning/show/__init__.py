@@ -1,1 +1,1 @@
-"""What a run looks like: in a terminal, in TensorBoard, on a page."""
+"""Shows runs in a terminal, in TensorBoard and on a page."""

@@ -22,14 +22,14 @@ from envtuning.runs.tasks import Train, next_task
 from envtuning.studies.pace import Pace
 from envtuning.worlds.episodes import pooled
 
-PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
+PRINT_EVERY = 0.1  # of a stage, if the output is no terminal
 HTML_WIDTH = 160
 KEPT = "kept"
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
 
 
 def plain_table(title: str, caption: str | None = None) -> Table:
-    """No frame: the width is for figures."""
+    """A table without a frame, which leaves the width to the figures."""
     return Table(
         title=title,
         caption=caption,
@@ -42,7 +42,7 @@ def plain_table(title: str, caption: str | None = None) -> Table:
 
 
 def run_table(run: RunLog) -> Table:
-    """A row for each stage, with its name or its config's author: its data, its cost, and its results on the validation suite."""
+    """A row for each stage: its name or its config's author, its data, its cost, and its results on the validation suite."""
     spec, world, stages = run.plan.spec, run.plan.world, run.state.stages
     about = world.about
     unfinished = next_task(run.plan, run.state) is not None
@@ -109,7 +109,7 @@ def data_summary(run: RunLog, stage: StageState) -> list[str]:
 
 
 def test_table(run: RunLog) -> Table | None:
-    """First against last stage on the test suite, with 95 % intervals; None before the test was opened."""
+    """The first and the last stage on the test suite, with 95 % intervals; None before the test was opened."""
     record, about = run.state.test, run.plan.world.about
     if record is None:
         return None
@@ -117,7 +117,7 @@ def test_table(run: RunLog) -> Table | None:
     word = about.headings[objective]
     table = plain_table(f"test suite: {about.case}s that nobody saw before, 95 % intervals")
     last_stage = len(run.state.done) - 1
-    compared = {0: record.first, last_stage: record.last}  # one and the same in a run of one stage
+    compared = {0: record.first, last_stage: record.last}  # the same in a run of one stage
     for heading in (
         "slice",
         f"{about.case}s",
@@ -132,7 +132,7 @@ def test_table(run: RunLog) -> Table | None:
             *(rate(rows[number], objective) for rows in compared.values()),
             *(percent(last.metrics.get(metric), 1) for metric in others),
         )
-    if len(record.last) == 1:  # its row is the sum
+    if len(record.last) == 1:  # then its row is already the total
         return table
     total = sum(row.episodes for row in record.last)
     columns = [*((rows, objective) for rows in compared.values()), *((record.last, metric) for metric in others)]
@@ -183,13 +183,13 @@ def summary(run: RunLog) -> Group:
     incidents = run.state.incidents()
     if incidents:
         lines = "\n".join(f"stage {one.stage}, {one.kind}: {one.message}" for one in incidents)
-        whole = Text(lines, no_wrap=False, overflow="fold")  # a console that does not break lines would cut them off
+        whole = Text(lines, no_wrap=False, overflow="fold")  # a console that does not break lines would cut them
         parts.append(Panel(whole, title="what went wrong and was survived", title_align="left", expand=False))
     return Group(*parts)
 
 
 def as_html(run: RunLog) -> str:
-    """The same for a notebook."""
+    """The summary for a notebook."""
     paper = Console(
         record=True,
         file=StringIO(),
@@ -278,7 +278,7 @@ class ConsoleObserver(Observer):
 
     def run_left(self) -> None:
         if self.status is not None:
-            self.status.stop()  # gives the terminal its cursor back
+            self.status.stop()  # shows the terminal's cursor again
 
 
 def _short(value: object) -> str:

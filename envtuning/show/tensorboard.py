@@ -15,11 +15,11 @@ TAGS = {"iteration": "training", "validation": "validation"}  # by the line's ki
 
 
 class EventFiles:
-    """``RUN/tensorboard``, made anew. The x axis is the spent part of the run's budget."""
+    """Writes ``RUN/tensorboard`` anew. The x axis is the run's cost so far."""
 
     def __init__(self, run: RunLog) -> None:
         try:
-            from tensorboardX import SummaryWriter  # what Ray's own TensorBoard logger writes with
+            from tensorboardX import SummaryWriter  # the library behind Ray's own TensorBoard logger
         except ImportError as error:
             raise needs("envtuning tensorboard", error) from error
         self.run, self.folder = run, run.path / "tensorboard"
@@ -41,7 +41,7 @@ class EventFiles:
                 if lines[: len(known)] != known:
                     known = []
                     self._writer.close()
-                    self._restarts += 1  # in the name: a file of the same second would be overwritten
+                    self._restarts += 1  # in the name, because a file of the same second would be overwritten
                     self._writer = self._open(str(self.folder), purge_step=before, filename_suffix=f".{self._restarts}")
                 for line in lines[len(known) :]:
                     self._write(line, stage.number, before)

@@ -1,4 +1,4 @@
-"""The progress of a long command: one changing line on a terminal, elsewhere a line for each tenth."""
+"""The progress of a long command: on a terminal one changing line, elsewhere a line for each tenth of the work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Working:
             self.status.stop()
 
     def tell(self, what: str, done: int, of: int, more: str = "") -> None:
-        """``taught 1,024 of 24,576, loss 0.512, about 6 min left``; the rest by the pace since the first time."""
+        """Print ``taught 1,024 of 24,576, loss 0.512, about 6 min left``; the estimate is by the pace since the first call."""
         if self._told_before is None:
             self._told_before = done, time.monotonic()
         first, begun = self._told_before

@@ -1,1 +1,1 @@
-"""Many runs: engineers compared, search spaces tuned, and the intervals that figures are given with."""
+"""Many runs: comparisons, preregistered studies, searches with Ray Tune, and their intervals."""

@@ -1,7 +1,7 @@
 """Test sets beyond a study's target: one more agent, one more size, fewer waits. Finished runs play them from their last checkpoint.
 
-No decision of a run ever saw these sets. They have no case in common with the run's validation and test; they are drawn once
-per study and kept beside its runs, and what a run reached is kept in its folder.
+No decision of a run depends on these sets. They share no case with the run's validation and test. They are drawn once per study
+and kept beside its runs; each run's results on them are kept in its folder.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ BEYOND_FILE = "beyond.json"  # success by the set's key
 
 @dataclass(frozen=True)
 class Further:
-    """A changed target, and what its set is kept under: another target, size or seed is another set, whatever its name."""
+    """A changed target and the key of its set. Another target, size or seed gives another key."""
 
     target: Any
     key: str
 
 
 def sets(study: StudySpec) -> dict[str, Further]:
-    """By name."""
+    """The study's further sets, by name."""
     found = {}
     for name, changes in study.beyond.items():
         changed = load_spec(study.preset, changes={f"target.{key}": value for key, value in changes.items()})
@@ -50,7 +50,7 @@ def sets(study: StudySpec) -> dict[str, Further]:
 
 
 def raise_unless_playable(study: StudySpec, arms: Mapping[str, Plan]) -> None:
-    """Find out before the first run whether what an arm learns can play the further sets, where its trainee can tell."""
+    """Raises ``SpecError`` before the first run if an arm's trainee says that it cannot play a further set."""
     further = sets(study)
     for arm, plan in arms.items():
         for name, one in further.items():
@@ -80,7 +80,7 @@ def suites(study: StudySpec, out: Path) -> dict[str, Any]:
 
 
 def reached(run: RunLog, further: Mapping[str, Further], cases: Mapping[str, Any]) -> dict[str, float]:
-    """Success of the run's last checkpoint on each set; what was not played yet is played now."""
+    """Success of the run's last checkpoint on each set. Sets without a result are played now."""
     path = run.path / BEYOND_FILE
     kept: dict[str, float] = checked.figures(path, dict[str, Rate]) or {}
     missing = {name: one for name, one in further.items() if one.key not in kept}
@@ -91,7 +91,7 @@ def reached(run: RunLog, further: Mapping[str, Further], cases: Mapping[str, Any
 
 
 def table(study: StudySpec, runs: Mapping[tuple[str, int], RunLog], out: Path) -> dict[str, dict[str, Interval]]:
-    """By arm and set the mean over seeds, with its interval; empty for a study without further sets."""
+    """The mean over seeds by arm and set, with its interval; empty for a study without further sets."""
     further, cases = sets(study), suites(study, out)
     found: dict[str, dict[str, list[float]]] = {}
     for (arm, _), run in runs.items():

@@ -1,7 +1,7 @@
-"""How much of the budget the best schedule that reads nothing needs to come as far as the best arm that reads.
+"""The part of the budget that the best open-loop schedule needs to reach the success of the best arm that reads, and the reverse.
 
-Points hide this where curves bend: two points near the top of a curve can be half of the budget. Both sides are means over seeds
-of success in validation, where the curve is; the test is opened only once.
+A difference in points can hide this: two points near the top of a curve may be half of the budget. Both curves are means over seeds
+of the success in validation, because the test is opened only once.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from envtuning.studies.outcomes import Curve, Outcome
 
 
 def needed(curves: Sequence[Curve], success: float) -> float | None:
-    """What is spent when the mean curve first reaches this success, on straight lines between validations; None: never.
+    """The cost at which the mean curve first reaches this success, by straight lines between validations; None: never.
 
-    Each seed's curve begins with its first validation. Before it the curve is taken as level, so the answer may be too early there.
+    Before its first validation a curve counts as level, so an answer there may be too early.
     """
     spent, mean = mean_curve(curves)
     reached = np.flatnonzero(mean >= success)
@@ -32,14 +32,14 @@ def needed(curves: Sequence[Curve], success: float) -> float | None:
 
 
 def mean_curve(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Spent, and mean success there; each seed's curve is read at every point of any seed."""
+    """The costs of all points, and the mean success at each of them, by straight lines between a seed's own points."""
     points = [np.array(curve, float) for curve in curves]
     spent = np.unique(np.concatenate([point[:, 0] for point in points]))
     return spent, np.mean([np.interp(spent, point[:, 0], point[:, 1]) for point in points], axis=0)
 
 
 def in_words(outcomes: Sequence[Outcome], headroom: Gain | None, budget: int) -> str:
-    """The sentence after the headroom's; empty where outcomes were stored without their curves."""
+    """The sentence after that on the headroom; empty if the outcomes have no curves."""
     if headroom is None:
         return ""
     ours, theirs = (

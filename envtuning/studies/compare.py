@@ -1,7 +1,7 @@
-"""Engineers against each other: same budget, same seeds, same first stage within a seed, and one table with intervals.
+"""Compares engineers on the same budgets, seeds and first stages, in one table with intervals.
 
-Among the names may be those of ``open_loop.ARMS``, which need no engineer. Validation and probes are charged to the budget.
-``studies.study`` describes how the runs are done and what they share.
+The names of ``open_loop.ARMS``, which need no engineer, are allowed too. Validation and probes are charged to the budget.
+``studies.study`` carries out the runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from envtuning.studies.study import Arms, comparable, execute, raise_unless_comp
 from envtuning.studies.table import Compared, cells, drawn, legend
 
 BASELINES = ("fixed", "uniform", "target-only")
-FLOOR = 0.05  # success below which a table of engineers says nothing
+FLOOR = 0.05  # if no arm has more success than this, a table cannot compare engineers
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ def compare(
     observer: Observer | None = None,
     **how: Any,
 ) -> Comparison:
-    """Run whatever is not finished yet, then draw up the table. Interrupted, it continues where it stopped.
+    """Do the unfinished runs, then make the table. After an interruption, the same call continues.
 
-    ``how`` is what ``execute`` takes besides: ``jobs``, ``ray``, ``began``, ``ended``.
+    ``how``: further arguments of ``execute``: ``jobs``, ``ray``, ``began``, ``ended``.
     """
     arms = arms_of(spec, engineers)
     raise_unless_comparable(arms)
@@ -65,20 +65,20 @@ def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
 
 
 def comparison_of(spec: RunSpec, arms: Arms, seeds: Sequence[int], out: Path) -> Comparison:
-    """Of the runs that are finished."""
+    """The comparison of the finished runs."""
     runs = [outcome_of(run, arm) for (arm, _), run in finished(arms, seeds, out).items()]
     plan, knowing = Plan.of(spec), {name: known(spec.engineer.replaced_by(name)) for name in arms}
     return Comparison.of(plan, runs, knowing, BASELINES, preset=spec.name, world=plan.world.about.name)
 
 
 def table(comparison: Comparison) -> Table:
-    """The paper's table, and what reading is worth, for a terminal."""
+    """The table for a terminal, with the value of reading below it."""
     title, caption, lines = _sheet(comparison)
     return drawn(lines, title, caption)
 
 
 def _sheet(comparison: Comparison) -> tuple[str, str, list[list[str]]]:
-    """Title, caption, and lines, the headings first."""
+    """The title, the caption and the table's lines, headings first."""
     seeds = max((row.seeds for row in comparison.rows), default=0)
     title = (
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, "
@@ -109,7 +109,7 @@ def _floor(comparison: Comparison) -> str:
 
 
 def write(comparison: Comparison, out: Path) -> Path:
-    """The figures beside the runs, and the table as it is printed, for their page."""
+    """Write the figures and the printed table beside the runs; the report page shows the table."""
     path = out / COMPARISON
     title, caption, (headings, *lines) = _sheet(comparison)
     shown = {"title": title, "caption": caption, "headings": headings, "rows": lines}

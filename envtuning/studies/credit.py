@@ -1,8 +1,7 @@
 """Credit: which change of a proposal earned its gain.
 
-From the checkpoint that the proposal was written for, the same stage is trained again on paired seeds: once on the config as it was
-(*keep*), once on the proposal, and once for each group of knobs on the proposal with that group reset. The credit of a group is what
-is lost by resetting it.
+The stage is trained again from the checkpoint before it, on paired seeds: once on the old config (*keep*), once on the proposal, and
+once for each group of knobs on the proposal with that group reset. A group's credit is the loss from resetting it.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from envtuning.worlds.world import InfeasibleConfig
 KEEP, PROPOSAL = "keep", "proposal"
 MOST_GROUPS = 8
 FEWEST_SEEDS = 5
-PER_SLICE = 200  # cases for each slice of the target, drawn for credit alone
+PER_SLICE = 200  # cases for each slice of the target, drawn only for this
 
 Path_ = tuple[str, ...]
 Outcomes = list[float]  # the objective on every case
 
 
 class Trained(TypedDict):
-    """A line of a stage's credit: what it came to on a config."""
+    """A line of the stored credit: a config and its outcomes."""
 
     arm: str
     seed: int
@@ -49,10 +48,10 @@ class Trained(TypedDict):
 
 @dataclass(frozen=True)
 class Group:
-    """Knobs that are taken back together: those that mean the same in different slices."""
+    """Knobs that are reset together, because they mean the same in different slices."""
 
     name: str
-    turned: dict[Path_, tuple[Any, Any]]  # what they were and what the proposal made of them, by their places
+    turned: dict[Path_, tuple[Any, Any]]  # old and new value, by place
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,8 @@ class Share:
 
     name: str
     changed: list[str]  # "slices.4.share: 0.3 → 1.0"
-    success: Interval | None  # of the proposal without it; None where that cannot be drawn
-    credit: Interval | None  # what the proposal has more, paired by seed and case
+    success: Interval | None  # success of the proposal without it; None if that cannot be drawn
+    credit: Interval | None  # the proposal's success minus that, paired by seed and case
     note: str = ""
 
 
@@ -75,22 +74,22 @@ class Credit:
     engineer: str
     metric: str
     unit: str
-    amount: int  # trained in each arm
+    amount: int  # per arm
     cases: int
     seeds: list[int]
     keep: Interval
     proposal: Interval
-    gain: Interval  # of the proposal over keep, paired by seed and case
+    gain: Interval  # the proposal's success minus keep's, paired by seed and case
     groups: list[Share]
 
     @property
     def ranked(self) -> list[Share]:
-        """The groups, what earned most first; what cannot be taken back alone comes last."""
+        """The groups by credit, the largest first. Groups that cannot be reset alone come last."""
         return sorted(self.groups, key=lambda group: -(group.credit.mean if group.credit else -1.0))
 
 
 def groups_of(keep: Any, proposal: Any) -> list[Group]:
-    """What was changed, by kind of knob; beyond ``MOST_GROUPS`` kinds the last group holds the rest."""
+    """The changes by kind of knob. If there are more than ``MOST_GROUPS`` kinds, the last group holds the rest."""
     patterns = {knob.path: knob.pattern for config in (keep, proposal) for knob in find_knobs(config, ("*",))}
     found: dict[str, dict[Path_, tuple[Any, Any]]] = {}
     for path, old, new in changes(keep, proposal):
@@ -99,12 +98,12 @@ def groups_of(keep: Any, proposal: Any) -> list[Group]:
         names = list(found)
         rest = {path: pair for name in names[MOST_GROUPS - 1 :] for path, pair in found.pop(name).items()}
         found["the rest"] = rest
-    arms = (KEEP, PROPOSAL)  # a knob may have the name of one
+    arms = (KEEP, PROPOSAL)  # a knob may have the same name
     return [Group(f"the knob {name}" if name in arms else name, turned) for name, turned in found.items()]
 
 
 def without(proposal: Any, group: Group) -> Any:
-    """The proposal with the group as it was. Raises ``KnobError``."""
+    """The proposal with this group reset. Raises ``KnobError``."""
     return with_values(proposal, {path: old for path, (old, _) in group.turned.items()})
 
 
@@ -116,7 +115,7 @@ def credit(
     per_slice: int = PER_SLICE,
     ended: Callable[[str, Pace], None] = lambda line, pace: None,
 ) -> Credit:
-    """Of the proposal that stage ``number`` was trained on. What was trained before a kill is not trained again."""
+    """The credit of the proposal of stage ``number``. After a kill, finished training is not repeated."""
     raise_unless_enough(seeds)
     keep, proposal = both(run, number)
     arms: dict[str, Any] = {KEEP: keep, PROPOSAL: proposal}
@@ -142,13 +141,13 @@ def credit(
 
 
 def raise_unless_enough(seeds: int) -> None:
-    """For a difference between arms. Raises ``RunError``."""
+    """Raises ``RunError`` if these cannot give a difference between arms."""
     if seeds < FEWEST_SEEDS:
         raise RunError(f"{seeds} seeds say too little of a difference: give at least {FEWEST_SEEDS}")
 
 
 def both(run: RunLog, number: int) -> tuple[Any, Any]:
-    """The config that the engineer had before it, and the one that it wrote. Raises ``RunError`` where there is no such pair."""
+    """The config before the engineer's answer, and the config that it wrote. Raises ``RunError`` if there is no such pair."""
     if not 1 <= number < len(run.state.done):
         last = len(run.state.done) - 1
         raise RunError(f"stage {number} of {run.path} was written by no engineer and finished: give one of 1 to {last}")
@@ -159,20 +158,20 @@ def both(run: RunLog, number: int) -> tuple[Any, Any]:
 
 
 def changed_stages(run: RunLog) -> list[int]:
-    """Those that an engineer gave another config than the stage before was trained on."""
+    """The stages whose config an engineer changed."""
     pairs = {number: _pair(run, number) for number in range(1, len(run.state.done))}
     return [number for number, (keep, proposal) in pairs.items() if keep != proposal]
 
 
 def _pair(run: RunLog, number: int) -> tuple[Any, Any]:
-    """What the stage before was trained on, which may be older than what was proposed for it, and what was proposed then."""
+    """The config that the stage before ended on, which may be older than its own proposal, and the config proposed after it."""
     before = run.state.stages[number - 1].report
     assert before is not None, "a stage that is done has a report"
     return validated(run.plan.world.config_type, before.config), run.state.stages[number].chosen.config
 
 
 class _Bench:
-    """Trains arms from one checkpoint, and remembers on the disk what came of them."""
+    """Trains arms from one checkpoint, and stores their outcomes."""
 
     def __init__(self, run: RunLog, number: int, configs: Sequence[Any], per_slice: int) -> None:
         spec, self.run, self.number, self.per_slice = run.plan.spec, run, number, per_slice
@@ -191,7 +190,7 @@ class _Bench:
         self.known = {repr((line["seed"], line["config"], line["per_slice"])): line["outcomes"] for line in lines}
 
     def unknown(self, arms: Mapping[str, Any], seeds: int) -> list[tuple[str, int]]:
-        """What has not been trained yet, by arm and seed; arms that train on the same config share it."""
+        """The trainings that are left, by arm and seed. Arms with the same config share one."""
         todo: dict[str, tuple[str, int]] = {}
         for arm, config in arms.items():
             for seed in range(seeds):
@@ -199,11 +198,11 @@ class _Bench:
         return [job for key, job in todo.items() if key not in self.known]
 
     def outcomes(self, config: Any, seed: int) -> Outcomes:
-        """After the stage was trained on this config, on cases that nothing was trained on."""
+        """Outcomes on held-out cases after training the stage on this config."""
         return self.known[self._key(config, seed)]
 
     def train(self, arm: str, config: Any, seed: int) -> Outcomes:
-        """The stage once more, on this config; its outcomes are remembered."""
+        """Train the stage on this config, and store the outcomes."""
         spec, before = self.run.plan.spec, self.run.state.stages[self.number - 1]
         load_checkpoint(self.trainee, self.run.files, before.checkpoint)
         self.trainee.train(config, self.amount, seed=derive(spec.seed, "credit", self.number, seed))
@@ -262,7 +261,7 @@ def _said(value: Any) -> str:
 
 
 def table(found: Credit) -> Table:
-    """What each change earned, the most first."""
+    """The credit of each change, the largest first."""
     drawn = plain_table(
         f"stage {found.stage} of {found.run}, written by {found.engineer}: {100 * found.keep.mean:.1f} % kept as it was, "
         f"{found.proposal.percent()} as proposed, gain {found.gain.percent(signed=True)}",
@@ -281,7 +280,7 @@ def table(found: Credit) -> Table:
 
 
 def write(found: Credit, run: RunLog) -> Path:
-    """The figures in the run's folder."""
+    """Write the figures into the run's folder."""
     path = run.path / "credit" / f"stage{found.stage:02d}.json"
     atomic.write_json(path, asdict(found))
     return path

@@ -13,14 +13,14 @@ FEWEST = 3  # observations
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its 95 % interval; None where there are too few observations to say anything about the spread."""
+    """A mean and its 95 % interval; None if there are too few observations for one."""
 
     mean: float
     low: float | None
     high: float | None
 
     def percent(self, *, signed: bool = False) -> str:
-        """In percent: mean ± half the interval's width, which of few seeds may be wider than all that there is."""
+        """In percent: mean ± half the interval's width. With few seeds, the interval may exceed 0 to 100 %."""
         sign = "+" if signed else ""
         half = None if self.low is None or self.high is None else 50 * (self.high - self.low)
         spread = "" if half is None else " ± >100" if half > 100 else f" ± {half:.1f}"
@@ -29,7 +29,7 @@ class Interval:
 
 
 def t_mean(values: Sequence[float]) -> Interval:
-    """The mean with Student's t interval; without one below ``FEWEST``, where it would be far too wide or, by luck, of no width."""
+    """The mean with Student's t interval. With fewer than ``FEWEST`` values there is none: it would be far too wide or, by chance, of no width."""
     mean = fmean(values)
     if len(values) < FEWEST:
         return Interval(mean, None, None)
@@ -40,7 +40,7 @@ def t_mean(values: Sequence[float]) -> Interval:
 def t_mean_over_cases(outcomes: Sequence[Sequence[float]]) -> Interval:
     """The mean of [seeds, cases] with the interval for other seeds and other cases, by Student's t.
 
-    The variances of the seeds' and of the cases' means add up, less the noise that is in both; degrees of freedom as by Satterthwaite.
+    The variance is that of the seeds' means plus that of the cases' means, minus the noise that both contain; degrees of freedom by Satterthwaite.
     """
     seeds, cases = len(outcomes), len(outcomes[0])
     by_seed = [fmean(row) for row in outcomes]
@@ -64,5 +64,5 @@ def t_mean_over_cases(outcomes: Sequence[Sequence[float]]) -> Interval:
 
 
 def half_width(deviation: float, n: int) -> float:
-    """Half of Student's t interval of a mean of ``n`` values that spread so much."""
+    """Half the width of Student's t interval for the mean of ``n`` values with this deviation."""
     return t_quantile(0.975, n - 1) * deviation / n**0.5

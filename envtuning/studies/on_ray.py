@@ -1,6 +1,6 @@
-"""Runs as tasks of a Ray cluster: Ray decides where and when, and a run that is lost with its node goes on from its folder.
+"""Runs as tasks of a Ray cluster. Ray schedules them. If a node is lost, its run continues from its folder on another node.
 
-Every node must see the runs' folder, and the folder that the command is started in, under the same names.
+Every node must see the runs' folder and the command's working folder under the same paths.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Bundle = dict[str, float]  # amounts of Ray's resources on one node
 
 
 class Cluster(Executor):
-    """Ray in a process pool's place: the cluster that RAY_ADDRESS names, or one of its own on this machine."""
+    """A process pool on Ray: on the cluster at RAY_ADDRESS, or on a new local one."""
 
     def __init__(self, waiting: Iterable[Any], trainee_of: Callable[[Any], TraineeSpec]) -> None:
-        """``waiting``: the last argument of each work to come. Raises ``SpecError`` where one of these can never begin."""
+        """``waiting``: the last argument of each task to come. Raises ``SpecError`` if one of them can never begin."""
         start_ray()
         for one in waiting:
             raise_unless_room(trainee_of(one))
@@ -48,7 +48,7 @@ class Cluster(Executor):
         task = ray.remote(
             num_cpus=own_process.get("CPU", 0), num_gpus=own_process.get("GPU", 0), resources=others, max_retries=LOSSES
         )(_in_a_worker)
-        held = placement_group(bundles) if actors else None  # or runs wait for ever for a place for their actors
+        held = placement_group(bundles) if actors else None  # otherwise runs wait for ever for a place for their actors
         if held is not None:
             within = PlacementGroupSchedulingStrategy(held, 0, placement_group_capture_child_tasks=True)
             task = task.options(scheduling_strategy=within)
@@ -56,13 +56,13 @@ class Cluster(Executor):
         return _told(self.runs[-1], held)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Ends what still runs or waits; it goes on when the command is repeated."""
+        """End the running and waiting tasks; the same command continues them."""
         for run in self.runs:
             ray.cancel(run, force=True)
 
 
 def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: frozenset[str] | None, here: str) -> Any:
-    """One run. What the command's process trusts is trusted here, and paths begin where its own do."""
+    """Carry out one run, with the trust and the working folder of the command's process."""
     try:
         os.chdir(here)
     except OSError as error:
@@ -75,11 +75,11 @@ def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: froz
 
 
 def _told(run: ray.ObjectRef, held: Any) -> Future[Any]:
-    """The run's end as a process pool tells it, with the run's own error where it raised one."""
+    """The run's result as a process pool's future gives it, with the run's own error if it raised one."""
     told: Future[Any] = Future()
 
     def tell(done: Future[Any]) -> None:
-        if held is not None:  # by another thread: this one is Ray's, which would wait for itself
+        if held is not None:  # in another thread: this one is Ray's, which would wait for itself
             threading.Thread(target=remove_placement_group, args=(held,)).start()
         error = done.exception()
         if error is None:
@@ -96,7 +96,7 @@ def _told(run: ray.ObjectRef, held: Any) -> Future[Any]:
 
 
 def bundles_of(trainee: TraineeSpec) -> list[Bundle]:
-    """What a run takes, its own process first; GPUs only where the cluster has any."""
+    """The resources of a run, its own process first. GPUs only if the cluster has any."""
     left_out = () if "GPU" in ray.cluster_resources() else ("GPU",)
     asked = TraineeKind.named(trainee.kind).declared.resources(**trainee.options)
     return [
@@ -105,7 +105,7 @@ def bundles_of(trainee: TraineeSpec) -> list[Bundle]:
 
 
 def raise_unless_room(trainee: TraineeSpec) -> None:
-    """Raises ``SpecError`` where a bundle is larger than every node, or all are larger than the cluster."""
+    """Raises ``SpecError`` if a bundle is larger than every node, or all bundles together are larger than the cluster."""
     bundles = bundles_of(trainee)
     together = {what: sum(one.get(what, 0) for one in bundles) for bundle in bundles for what in bundle}
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]

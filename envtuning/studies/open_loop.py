@@ -1,7 +1,7 @@
-"""Arms that read nothing: every config is fixed before training begins. An engineer is worth what it gains over the best of them.
+"""Arms that read nothing: every config is fixed before training begins. An engineer's value is its gain over the best of them.
 
-Each takes a run's spec, with its first stage and its target, and gives the spec of the arm. Comparisons and studies take their
-names beside engineers' names.
+Each makes the arm's spec from a run's spec, with its first stage and its target. Comparisons and studies accept their names as
+well as engineers' names.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class OpenLoop:
     says: str
     tier: Tier
     arm: Callable[[RunSpec], RunSpec]
-    warms_up: bool = False  # whether it comes to the target by an easier stage
+    warms_up: bool = False  # whether an easier stage comes before the target
 
 
 def arm_of(spec: RunSpec, engineer: EngineerSpec) -> RunSpec:
-    """The run of an arm: with this engineer in it, or with the open-loop schedule of that name."""
+    """The spec of an arm: with this engineer, or with the open-loop schedule of that name."""
     if engineer.name in ARMS:
         return ARMS[engineer.name].arm(spec)
     return spec.model_copy(update={"engineer": engineer})
 
 
 def known(engineer: EngineerSpec, tuning_runs: int = 0) -> Known:
-    """What goes into an arm with this engineer, or into the open-loop schedule of that name."""
+    """What is known of an arm before its runs: of this engineer, or of the open-loop schedule of that name."""
     name = engineer.name
     if name in ARMS:
         return Known(ARMS[name].tier, tuning_runs, warms_up=ARMS[name].warms_up)
@@ -48,7 +48,7 @@ def known(engineer: EngineerSpec, tuning_runs: int = 0) -> Known:
 
 
 def on_target(stage: Stage, target: Any) -> Stage:
-    """The stage with nothing but the target to train on."""
+    """The stage with the target as its config."""
     return stage.model_copy(update={"config": target, "redraw": False, "fade": None})
 
 
@@ -66,7 +66,7 @@ def mixture(spec: RunSpec) -> RunSpec:
 
 
 def near_uniform(spec: RunSpec) -> RunSpec:
-    """Uniform draws, with every slice beyond the target's hardest one closed."""
+    """Uniform draws, but no slice that is harder than the target's hardest one."""
     if not spec.asks_an_engineer:
         raise SpecError(f"near-uniform would draw nothing: no stage of {spec.name} has config: engineer")
     plan = Plan.of(spec)
@@ -98,7 +98,7 @@ ARMS: dict[str, OpenLoop] = {
 def half_easy(spec: RunSpec) -> dict[str, Any]:
     """Half of the data on the first stage's slices that the target lacks, at their settings there; half on the target.
 
-    Raises ``SpecError`` where the first stage has no such slice, or lacks one of the target's.
+    Raises ``SpecError`` if the first stage has no such slice, or lacks one of the target's.
     """
     plan = Plan.of(spec)
     first, target = plan.configs[0], plan.target
@@ -128,7 +128,7 @@ def half_easy(spec: RunSpec) -> dict[str, Any]:
 
 
 def _with_configs(spec: RunSpec, configs: Sequence[Any], first: Stage | None = None) -> RunSpec:
-    """The run with these configs in its stages; the first stage stays as it is where it is given."""
+    """The run with these configs in its stages. With a first stage given, that one stays unchanged."""
     stages = [on_target(stage, config) for stage, config in zip(spec.stages, configs, strict=True)]
     if first is not None:
         stages[0] = first

@@ -14,10 +14,10 @@ from envtuning.runs.state import RunState
 from envtuning.studies.study import Arms, Job, begun
 from envtuning.worlds.episodes import pooled
 
-IGNITED = 0.1  # success on the target from which a run counts as ignited
+IGNITED = 0.1  # a run with this success on the target counts as ignited
 
 
-Curve = Sequence[tuple[int, float]]  # at each validation: what the run had spent, and its success
+Curve = Sequence[tuple[int, float]]  # at each validation: the cost so far, and the success
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,15 @@ class Outcome:
     arm: str
     seed: int
     success: float  # the objective on the test suite, after the last stage
-    others: dict[str, float]  # the world's other rates there
+    others: dict[str, float]  # the world's other rates on the test suite
     first: float  # the objective after the first stage
     spent: dict[str, int]  # by unit
-    ignited_after: int | None  # what was spent when validation first reached IGNITED; None: never
+    ignited_after: int | None  # the cost until validation first reached IGNITED; None: never
     tokens: int
     cost: float | None  # US dollars; None where no price is known
     incidents: int
-    fallbacks: int  # answers after which the current config went on
-    curve: Curve = ()  # empty in outcomes that were stored without it
+    fallbacks: int  # answers after which the current config was kept
+    curve: Curve = ()  # empty in old stored outcomes
 
 
 def outcome_of(run: RunLog, arm: str) -> Outcome:
@@ -61,7 +61,7 @@ def outcome_of(run: RunLog, arm: str) -> Outcome:
 
 
 def fallbacks(state: RunState) -> int:
-    """How many of the engineer's answers failed, fell back or were refused, so that the current config went on."""
+    """The number of the engineer's answers that failed, fell back or were refused, so that the current config was kept."""
     return sum(bool(answer.incidents) for answer in state.answers)
 
 
@@ -76,12 +76,12 @@ def curve_of(state: RunState, unit: str, objective: str) -> Curve:
 
 
 def ignition(curve: Curve) -> int | None:
-    """What had been spent at the first validation with so much success."""
+    """The cost until the first validation with this success; None if there is none."""
     return next((spent for spent, success in curve if success >= IGNITED), None)
 
 
 def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int], RunLog]:
-    """The runs of a study whose test is open, by arm and seed. Raises ``RunError`` where a folder holds a run of another spec."""
+    """The runs with an opened test, by arm and seed. Raises ``RunError`` if a folder holds a run of another spec."""
     found = {}
     for arm, spec in arms.items():
         for seed in seeds:
@@ -92,7 +92,7 @@ def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int
 
 
 def played_on(run: RunLog, target: object, cases: object) -> list[bool]:
-    """Success of the last stage's trainee on these cases, as the run's own test would play them."""
+    """Success of the last stage's trainee on these cases, played like the run's own test."""
     spec, world = run.plan.spec, run.plan.world
     trainee = run.plan.make_trainee(configs=[target])
     try:

@@ -1,4 +1,4 @@
-"""How far a piece of work is: ``7 of 15 runs, about 12 min left``."""
+"""The progress of some work: ``7 of 15 runs, about 12 min left``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Pace:
-    """Counts parts of roughly equal length; printed, it estimates the rest from the time that the finished ones took."""
+    """Counts parts of roughly equal length, and estimates the remaining time from the finished ones."""
 
     of: int
     done: int = 0

@@ -1,6 +1,6 @@
-"""A study written down before it is run: target, metric, arms, seeds, and which arms are the trivial answers.
+"""A preregistered study: target, metric, arms, seeds and trivial answers, written down before the first run.
 
-The file is committed before the final runs begin, so that what is claimed was chosen before it was seen.
+Commit the file before the final runs begin. It then shows that the claim was chosen before the results were known.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from envtuning.studies import open_loop
 from envtuning.studies.study import FIRST_STAGE, Arms, comparable
 from envtuning.studies.table import Known
 
-EXAMPLE = Path(__file__).with_name("example_study.yaml")  # a whole one, to copy
+EXAMPLE = Path(__file__).with_name("example_study.yaml")  # a complete file, to copy
 
 
 class ArmSpec(BaseModel):
-    """One arm: an engineer or an open-loop schedule, the trainee's own options, and what the run starts on."""
+    """One arm: an engineer or an open-loop schedule, options of the trainee, and the first config."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +49,7 @@ class ArmSpec(BaseModel):
 
 
 class StudySpec(BaseModel):
-    """What is compared with what, on which test."""
+    """The arms of a study, their seeds and their test."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -101,7 +101,7 @@ class StudySpec(BaseModel):
 
     @property
     def base(self) -> RunSpec:
-        """The preset's run on the study's own test. The preset's ``test_seed`` is for its users' runs, and never the study's."""
+        """The preset's run with the study's own test. The preset's ``test_seed`` is for its users' runs, so a study never uses it."""
         spec = comparable(load_spec(self.preset).with_test_seed(self.test_seed))
         objective = Plan.of(spec).world.about.objective
         if self.metric != objective:
@@ -112,17 +112,17 @@ class StudySpec(BaseModel):
         return spec
 
     def specs(self) -> Arms:
-        """The run of every arm, without its seed."""
+        """The spec of every arm, without a seed."""
         base = self.base
         return {name: arm_of(base, arm) for name, arm in self.arms.items()}
 
     def known(self) -> dict[str, Known]:
-        """What went into every arm before its runs."""
+        """What is known of every arm before its runs."""
         return {name: arm.known for name, arm in self.arms.items()}
 
 
 def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
-    """The preset's run with the arm's engineer and start; options that concern every engineer reach every engineer."""
+    """The preset's run with the arm's engineer and first config. Every engineer gets the options that all engineers take."""
     first = base.stages[0]
     if arm.start == "target":
         first = open_loop.on_target(first, base.target)
@@ -135,12 +135,12 @@ def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
 
 
 def load_study(path: str | Path) -> StudySpec:
-    """The study that a YAML file describes; ``SpecError`` says what is wrong with it."""
+    """The study in a YAML file. Raises ``SpecError``."""
     return read_file(path, StudySpec)
 
 
 def part_of(study: StudySpec, names: str | None) -> Arms:
-    """The runs of these arms, separated by commas; of all where none is named."""
+    """The specs of these arms, separated by commas; None: of all arms."""
     arms = study.specs()
     chosen = list(arms) if names is None else [name.strip() for name in names.split(",")]
     for name in chosen:
@@ -150,7 +150,7 @@ def part_of(study: StudySpec, names: str | None) -> Arms:
 
 
 def seeds_of(study: StudySpec, seeds: list[int] | None) -> list[int]:
-    """These of the study's seeds; all where none is named."""
+    """These of the study's seeds; None: all of them."""
     chosen = list(study.seeds) if seeds is None else seeds
     for seed in chosen:
         if seed not in study.seeds:

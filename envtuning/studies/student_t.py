@@ -1,4 +1,4 @@
-"""Student's t: its quantiles, exact for any whole number of degrees of freedom, with or without SciPy."""
+"""Quantiles of Student's t distribution for any whole number of degrees of freedom. SciPy is not needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HALVINGS = 200
 
 @cache
 def t_quantile(probability: float, freedom: int) -> float:
-    """The t below which this much of the distribution lies: a part inside (0, 1), for freedom of at least 1."""
+    """The t with this probability below it. The probability is inside (0, 1), the degrees of freedom at least 1."""
     if probability < 0.5:
         return -t_quantile(1 - probability, freedom)
     low, high = 0.0, LARGEST
@@ -22,7 +22,7 @@ def t_quantile(probability: float, freedom: int) -> float:
 
 
 def below(t: float, freedom: int) -> float:
-    """How much of the distribution lies below t ≥ 0 (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    """The probability below t, for t ≥ 0 (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
     angle = atan(t / sqrt(freedom))
     odd = freedom % 2
     term = cos(angle) if odd else 1.0

@@ -1,8 +1,8 @@
-"""A study: arms that differ in one thing, run on the same budget, seeds and boards; side by side if there are cores.
+"""Carries out a study: arms that differ in one thing, with the same budget, seeds and boards, several runs at a time.
 
-An arm is a run's spec without its seed. Arms that begin alike share their first stage: it is trained once per seed and copied
-into every such arm's run, where it is charged in full. Each run is a folder of its own, ``OUT/ARM/seedN``, so the order in
-which they are done, and by how many processes, changes no figure; an interrupted study continues where it stopped.
+An arm is a run's spec without its seed. Arms with the same first stage share it: it is trained once per seed, copied into every
+such arm's run, and charged there in full. Each run has its own folder, ``OUT/ARM/seedN``, so neither the order of the runs nor the
+number of processes changes a figure. An interrupted study continues where it stopped.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.tasks import next_task
 from envtuning.studies.pace import Pace
 
-FIRST_STAGE = "first-stage"  # the folders of what is shared; beside them one for each arm
+FIRST_STAGE = "first-stage"  # the folders of shared stages, beside those of the arms
 
 Arms = Mapping[str, RunSpec]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run, or one first stage that runs share."""
+    """One run, or a first stage that several runs share."""
 
     arm: str  # FIRST_STAGE-… for a first stage
     spec: RunSpec
@@ -66,12 +66,11 @@ def execute(
     began: Callable[[Job], None] = lambda job: None,
     ended: Callable[[Job, Pace], None] = lambda job, pace: None,
 ) -> None:
-    """Do all that is not finished yet, ``jobs`` runs at a time; seed by seed, so that what an interruption leaves is paired.
+    """Do all unfinished runs, ``jobs`` at a time; with ``ray`` as many as a Ray cluster has room for.
 
-    With ``ray`` as many at a time as a Ray cluster has room for.
-
-    ``observer`` sees what happens inside a run when they are done one after the other, in this process; ``began`` and ``ended``
-    hear of every job's beginning and end, ``ended`` also of how many runs are done; a shared first stage is none.
+    They are done seed by seed, so that an interrupted study has paired runs. ``observer`` gets the events inside a run if the runs
+    are done one after the other in this process. ``began`` and ``ended`` are called for every job; ``ended`` also gets the number of
+    finished runs, without shared first stages.
     """
     checked.raise_on_links_to_runs(out)
     waiting = [job for job in plan(arms, seeds, out) if not is_done(job)]
@@ -102,9 +101,7 @@ def execute(
                     over(job)
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
-            if not isinstance(
-                error, Exception
-            ):  # somebody asked the study to end: its runs continue when it is run again
+            if not isinstance(error, Exception):  # the study is being ended; the same command continues its runs
                 for process in set(multiprocessing.active_children()).difference(others):
                     process.terminate()
             raise
@@ -122,12 +119,12 @@ def _cluster(waiting: Sequence[Job]) -> Executor:
 
 
 def comparable(spec: RunSpec) -> RunSpec:
-    """The run whose guard lets an engineer drop working slices: baselines that draw everything anew would be refused."""
+    """The run without the guard's limit on dropping working slices. Baselines that draw whole configs would be refused by it."""
     return spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
 
 
 def raise_unless_comparable(arms: Arms) -> dict[str, Plan]:
-    """The arms' plans. Finds out before the first run what would stop the last one, or leave it without a test."""
+    """The arms' plans. Raises ``SpecError`` before the first run for anything that would stop a later one, or leave it without a test."""
     for spec in arms.values():
         if not spec.suites.test_per_slice:
             raise SpecError("suites.test_per_slice is 0: arms are compared on the test suite, so give it at least 1")
@@ -135,7 +132,7 @@ def raise_unless_comparable(arms: Arms) -> dict[str, Plan]:
 
 
 def _begin_process(names: frozenset[str] | None) -> None:
-    """Trust what the study's own process trusts, and end with that process, even if it is killed."""
+    """Trust what the study's process trusts, and end with that process, even if it is killed."""
     trust_only(names)
     parent = multiprocessing.parent_process()
 
@@ -155,7 +152,7 @@ def _ready(waiting: Sequence[Job], running: Sequence[Job], jobs: int) -> list[Jo
 
 
 def plan(arms: Arms, seeds: Sequence[int], out: Path) -> Iterator[Job]:
-    """Every job of the study, a first stage before the runs that begin with it."""
+    """Every job of the study; a shared first stage comes before its runs."""
     beginnings = {name: beginning(Plan.of(spec)) for name, spec in arms.items()}
     often = Counter(beginnings.values())
     for seed in seeds:
@@ -171,9 +168,9 @@ def plan(arms: Arms, seeds: Sequence[int], out: Path) -> Iterator[Job]:
 
 
 def beginning(plan: Plan) -> str:
-    """Equal for plans whose first stages are the same work: all but the engineer, the later stages and the names counts.
+    """Equal for plans with the same first stage. The engineer, the later stages and the names do not count.
 
-    Of the engineer counts the ``space`` that a redrawn first config is drawn from.
+    The engineer's ``space`` does count, because a redrawn first config is drawn from it.
     """
     spec, capacity = plan.spec, plan.world.capacity(plan.written)
     alike = spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
@@ -191,9 +188,9 @@ def is_done(job: Job) -> bool:
 
 
 def begun(job: Job) -> RunLog | None:
-    """The job's run as it is on the disk, None where there is none; raises ``RunError`` where its folder holds another run.
+    """The job's run on disk; None if there is none. Raises ``RunError`` if its folder holds another run.
 
-    A shared first stage lies in the run of whichever arm began it: what counts is that it is the same work.
+    A shared first stage may be in the run of any arm that began it, as long as it is the same first stage.
     """
     if not (job.folder / "run.json").exists():
         return None
@@ -207,7 +204,7 @@ def begun(job: Job) -> RunLog | None:
 
 
 def do(job: Job, observer: Observer | None = None) -> None:
-    """Bring one job to its end, in this process; one that another process is at is waited for."""
+    """Finish one job in this process. If another process works on it, wait for that."""
     with atomic.in_turn(job.folder):
         run = begun(job) or RunLog.create(job.folder, Plan.of(job.spec))
         if job.is_first_stage:
@@ -219,7 +216,7 @@ def do(job: Job, observer: Observer | None = None) -> None:
 
 
 def folder_name(arm: str) -> str:
-    """A name below the study's folder, whatever the arm is called: ``..`` would lead out of it."""
+    """The arm's name as a folder's name, without ``..`` or slashes, which would lead out of the study's folder."""
     named = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in arm)
     return f"_{named[1:]}" if named.startswith(".") else named
 

@@ -1,4 +1,4 @@
-"""A study's table: every arm over its seeds, what lies between arms, and what reading was worth."""
+"""A study's table: every arm's mean over its seeds, the differences between arms, and the value of reading."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Summary(Compared):
     study: str
     question: str
     preregistered_seeds: tuple[int, ...]
-    test_seed: int | None  # of the study's own test; None: the preset's `suites.seed`
+    test_seed: int | None  # seed of the study's own test; None: the preset's `suites.seed`
     pilot: str
     added_later: dict[str, str]
-    missing: dict[str, list[int]]  # preregistered runs that are not finished, by arm
+    missing: dict[str, list[int]]  # seeds of preregistered runs that are not finished, by arm
     beyond: Beyond
 
 
 def summarise(study: StudySpec, out: Path) -> Summary:
-    """From whatever is finished."""
+    """The summary of the finished runs."""
     runs = finished(study.specs(), study.seeds, out)
     return summary_of(study, [outcome_of(run, arm) for (arm, _), run in runs.items()], beyond.table(study, runs, out))
 
@@ -56,7 +56,7 @@ def summary_of(study: StudySpec, outcomes: Sequence[Outcome], further: Beyond) -
 
 
 def markdown(summary: Summary) -> str:
-    """The tables for a page, in percent, with what stands below them."""
+    """The tables for a page, in percent, with the notes below them."""
     return f"{ruled(_lines(summary))}\n\n{notes(summary)}\n{_beyond(summary)}"
 
 
@@ -74,7 +74,7 @@ def _lines(summary: Summary) -> list[list[str]]:
 
 
 def _beyond(summary: Summary) -> str:
-    """The second table: sets that are not the target."""
+    """The second table: results on test sets beyond the target."""
     if not summary.beyond:
         return ""
     sets = list(next(iter(summary.beyond.values())))
@@ -83,7 +83,7 @@ def _beyond(summary: Summary) -> str:
 
 
 def notes(summary: Summary) -> str:
-    """What stands below the table: how to read it, what reading is worth, what is missing."""
+    """The notes below the table: how to read it, what reading is worth, and what is missing."""
     sentences = [
         f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent: {legend(_lines(summary), summary.rows)}"
     ]

@@ -1,6 +1,6 @@
-"""One table for comparisons and studies: every arm over its seeds, what it knows, and what it gains over arms that know less.
+"""The table of comparisons and studies: every arm's mean over its seeds, its tier, and its gain over arms of lower tiers.
 
-Differences are paired: seed by seed, on the seeds that all compared arms have.
+Differences are paired by seed, on the seeds that all compared arms have.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from envtuning.studies.closed_loop import Gain, best_reader, gain
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
 
-MEANINGS = {  # of columns that need a word
+MEANINGS = {  # of columns that need an explanation
     "tier": "what an arm knows",
     "gain": "over the first stage",
     "− best open loop": "the mean gain over the best arm that reads nothing, its one-sided 95 % bound over each of them, and which it is",
@@ -32,11 +32,11 @@ MEANINGS = {  # of columns that need a word
 
 @dataclass(frozen=True)
 class Known:
-    """What went into an arm before its runs."""
+    """What is known of an arm before its runs."""
 
     tier: Tier
-    tuning_runs: int = 0  # runs on other seeds
-    warms_up: bool = False  # whether it comes to the target by easier stages that it was given beforehand
+    tuning_runs: int = 0  # runs on other seeds that it was tuned on
+    warms_up: bool = False  # whether easier stages, fixed beforehand, come before the target
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Row:
     seeds: int
     success: Interval
     others: dict[str, Interval]  # the world's other rates
-    gain: Interval  # of success over the first stage
+    gain: Interval  # success minus that after the first stage
     above_open_loop: Gain | None  # of an arm that reads
-    above_lower_tiers: Gain | None  # where this says something else
-    against: dict[str, Interval]  # success over each baseline's
+    above_lower_tiers: Gain | None  # if this differs from ``above_open_loop``
+    against: dict[str, Interval]  # its success minus each baseline's
     ignited: float  # share of seeds whose validation ever reached IGNITED
     ignited_after: float | None  # budget spent until then, the median of those that did
     tokens: float  # mean per run
     cost: float | None  # US dollars; None where no price is known
     spent: dict[str, float]  # by unit, mean per run
-    incidents: int  # of all runs together, as fallbacks are: an engineer that always fails is `fixed`
+    incidents: int  # of all runs together, like fallbacks; an engineer that always fails is the same as `fixed`
     fallbacks: int
 
 
@@ -79,7 +79,7 @@ def rows(outcomes: Sequence[Outcome], arms: Mapping[str, Known], baselines: Sequ
 
 
 def headroom(outcomes: Sequence[Outcome], arms: Mapping[str, Known]) -> Gain | None:
-    """Of the best arm that reads, above the best that does not; None where one kind is missing."""
+    """The gain of the best arm that reads over the best that does not; None if one kind is missing."""
     success = success_of(outcomes)
     readers = [name for name in success if arms[name].tier.reads]
     blind = [name for name in success if not arms[name].tier.reads]
@@ -91,7 +91,7 @@ def headroom(outcomes: Sequence[Outcome], arms: Mapping[str, Known]) -> Gain | N
 
 @dataclass(frozen=True)
 class Compared:
-    """Arms on equal budgets, and what came of them."""
+    """Arms on equal budgets, and their results."""
 
     preset: str
     headings: dict[str, str]  # the world's rates, the objective first
@@ -105,7 +105,7 @@ class Compared:
     def of(
         cls, plan: Plan, runs: Sequence[Outcome], arms: Mapping[str, Known], baselines: Sequence[str], **more: Any
     ) -> Self:
-        """``plan`` is that of the run that all arms vary; ``more`` is what else this class has."""
+        """``plan`` is the plan that all arms vary; ``more`` has the further fields of this class."""
         return cls(
             headings=plan.world.about.headings,
             budget=plan.spec.budget,
@@ -162,9 +162,9 @@ def _above(name: str, others: Sequence[str], success: Success) -> Gain | None:
 
 
 def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> list[list[str]]:
-    """The table as text, in percent, its headings first. ``headings``: the world's rates, the objective first.
+    """The table as text, in percent, headings first. ``headings``: the world's rates, the objective first.
 
-    A page has room for a ``wide`` one. Columns without an entry are left out.
+    A ``wide`` table fits on a page, not in a terminal. Empty columns are left out.
     """
     objective, *others = headings.items()
     columns = {
@@ -195,7 +195,7 @@ def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> l
 
 
 def legend(lines: Sequence[Sequence[str]], found: Sequence[Row]) -> str:
-    """What the columns and the tiers of these cells are."""
+    """The meanings of these columns and tiers."""
     said = [f"{heading}: {MEANINGS[heading]}" for heading in lines[0] if heading in MEANINGS]
     tiers = "; ".join(f"{int(tier)} {tier.meaning}" for tier in sorted({row.tier for row in found}))
     spread = "means over seeds, 95 % intervals by Student's t from three seeds on, differences paired by seed"
@@ -216,14 +216,14 @@ def _ignition(row: Row) -> str:
 
 
 def markdown(lines: Sequence[Sequence[str]]) -> str:
-    """A table for a page: headings, then rows; an arm's name as code."""
+    """The table for a page: headings, then rows, with the arms' names as code."""
     head, *body = lines
     ruled = [head, ["---", *["---:"] * (len(head) - 1)], *([f"`{name}`", *more] for name, *more in body)]
     return "\n".join("| " + " | ".join(line) + " |" for line in ruled)
 
 
 def drawn(lines: Sequence[Sequence[str]], title: str, caption: str) -> Table:
-    """The same for a terminal."""
+    """The table for a terminal."""
     head, *body = lines
     found = plain_table(title, caption)
     for heading in head:

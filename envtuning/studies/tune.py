@@ -1,5 +1,5 @@
-"""Runs of the loop as Ray Tune trials: engineers, seeds and hyper-parameters are a search space, and an interrupted search
-continues where it stopped, each run inside it too.
+"""Runs of the loop as Ray Tune trials. Engineers, seeds and hyper-parameters form the search space. An interrupted search
+continues where it stopped, and so does each run in it.
 
     tuner = tune.Tuner(
         trainable,
@@ -25,11 +25,11 @@ KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs")
 
 
 def trainable(config: dict[str, Any]) -> None:
-    """Do one run. After each stage, report the validation's metrics, ``stage`` and what the run has spent by unit.
+    """Do one run. After each stage, report the validation's metrics, ``stage`` and the run's cost by unit.
 
-    ``config``: ``preset``, a preset's name or a run's file; ``runs``, the folder that gets a run folder per trial, which
-    must outlive the trial and be the same after a restore; optionally ``engineer``, ``seed``, ``stages`` (how many) and
-    ``trainee`` (a mapping of the trainee's options). A trial that is started again continues its run.
+    ``config`` has ``preset``, a preset's name or a run's file, and ``runs``, the folder for the trials' run folders. That folder must
+    outlive the trials, and be the same after a restore. Optional: ``engineer``, ``seed``, ``stages`` (their number) and ``trainee`` (a
+    mapping of the trainee's options). A trial that is started again continues its run.
     """
     folder = run_folder(config, tune.get_context().get_trial_id())
     run = loop.start(spec_of(config), folder, _Reporter())
@@ -37,7 +37,7 @@ def trainable(config: dict[str, Any]) -> None:
 
 
 def spec_of(config: dict[str, Any]) -> RunSpec:
-    """The run that a point of the search space describes."""
+    """The spec at a point of the search space."""
     unknown = sorted(set(config) - set(KEYS))
     if unknown:
         raise SpecError(f"unknown key {unknown[0]!r} in the search space: known are {', '.join(KEYS)}")
@@ -51,7 +51,7 @@ def spec_of(config: dict[str, Any]) -> RunSpec:
 
 
 def run_folder(config: dict[str, Any], trial_id: str) -> Path:
-    """Where a trial's run lies."""
+    """The folder of a trial's run."""
     return Path(config["runs"]).expanduser().resolve() / trial_id
 
 

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about one run or several side by side: no script, no request leaves it."""
+"""One self-contained HTML page about one run, or several side by side: it has no script and loads nothing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _comparison(paths: Sequence[Path]) -> _Table | None:
 
 
 def render_page(runs: Sequence[RunView], comparison: _Table | None = None) -> str:
-    """The whole page as text; with the table of a comparison, as `envtuning compare` stores it, if there is one."""
+    """The whole page as text, with the table that `envtuning compare` stored, if there is one."""
     return _template().render(
         runs=runs,
         comparison=comparison,

@@ -16,7 +16,7 @@ NARROWEST = 0.1  # of the axis of rates
 
 @dataclass(frozen=True)
 class Arm:
-    """Runs that differ in their seed alone: one colour, one mean."""
+    """Runs that differ only in their seed. They share a colour and have one mean."""
 
     name: str
     colour: str
@@ -24,7 +24,7 @@ class Arm:
 
 
 def arms_of(runs: Sequence[RunView]) -> list[Arm]:
-    """In the order of their first runs. Runs without a spec that they share stand alone."""
+    """The runs by arm, in the order of the first runs. A run with a spec of its own is an arm of its own."""
     alike: dict[str, list[RunView]] = {}
     for number, run in enumerate(runs):
         alike.setdefault(run.but_for_its_seed or str(number), []).append(run)
@@ -32,16 +32,16 @@ def arms_of(runs: Sequence[RunView]) -> list[Arm]:
 
 
 def _name_of(members: Sequence[RunView]) -> str:
-    """A run alone has its own name, several have theirs without the seed: ``rules`` for ``rules/seed0`` and ``rules/seed1``."""
+    """The name of a single run, or the common name without the seed: ``rules`` for ``rules/seed0`` and ``rules/seed1``."""
     first = members[0]
     return first.name if len(members) == 1 else re.sub(r"[/_-]*(seed)?\d*$", "", first.name) or first.spec.engineer.name
 
 
 def progress_chart(arms: Sequence[Arm]) -> str:
-    """The objective on the validation suite over what was spent; other rates dashed.
+    """The objective on the validation suite over the cost; other rates are dashed.
 
-    A run alone is a line with its interval. Runs of several seeds are thin lines, and a thick one for their mean, up to the last
-    stage that all of them have. The axis spans what is drawn.
+    A single run is a line with its interval. Several seeds are thin lines, with a thick line for their mean up to the last stage that
+    all of them have. The axis covers the drawn values.
     """
     series = [one for arm in arms for one in (_mean_of_runs(arm) if len(arm.runs) > 1 else _one_run(arm))]
     rates = [rate for one in series for rate in (*one.y, *(one.low or ()), *(one.high or ()))]
@@ -57,7 +57,7 @@ def progress_chart(arms: Sequence[Arm]) -> str:
 
 
 def _around(rates: Sequence[float]) -> tuple[float, float]:
-    """A part of 0 to 1 that has all of these rates and is wide enough for lines that lie close together."""
+    """A range within 0 to 1 that contains these rates. It has a minimal width, so that close lines can be told apart."""
     if not rates:
         return WHOLE
     high = min(1.0, max(*rates, min(rates) + NARROWEST))
@@ -92,7 +92,7 @@ def _mean_of_runs(arm: Arm) -> list[Series]:
 
 
 def _measured(run: RunView, metric: str) -> tuple[list[float], list[float], list[tuple[float, float]]]:
-    """What was spent by the end of each validated stage, the metric there, and its interval."""
+    """The cost, the metric and its interval at the end of each validated stage."""
     steps: list[float] = []
     rates: list[float] = []
     intervals: list[tuple[float, float]] = []
@@ -126,7 +126,7 @@ def slice_chart(run: RunView) -> str:
 
 
 def learning_chart(run: RunView, metric: str) -> str:
-    """A training metric over all that the run spent; thin lines mark where stages begin."""
+    """A training metric over the run's cost; thin lines mark where stages begin."""
     steps: list[float] = []
     values: list[float] = []
     borders: list[float] = []

@@ -1,4 +1,4 @@
-"""Which validation episodes a page replays, and their films."""
+"""Chooses the validation episodes that a page replays, and makes their films."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PER_KIND = 2
 
 
 def replays(run: RunLog, stage: int, episodes: list[Episode]) -> list[Film]:
-    """Up to two films of each way to fail, easiest slices first, and one success; none where the world has no films."""
+    """Up to two films of each kind of failure, easiest slices first, and one success; none if the world has no films."""
     if not episodes:
         return []
     cases = run.cases("validation")

@@ -1,4 +1,4 @@
-"""A run's data for its page: from its log, and derived from it. No markup."""
+"""A run's data for its page, from its log. No markup."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from envtuning.show.console import author_of
 from envtuning.worlds.episodes import pooled
 from envtuning.worlds.world import About
 
-Rated = tuple[float, float, float]  # a rate with its interval by Wilson
+Rated = tuple[float, float, float]  # a rate with its Wilson interval
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class KnobRow:
 
 @dataclass(frozen=True)
 class StageView(StageState):
-    """A stage whose files are read once."""
+    """A stage that reads its metrics file once."""
 
     author: str = ""
 
@@ -98,7 +98,7 @@ class RunView:
 
     @property
     def but_for_its_seed(self) -> str:
-        """Equal for runs that differ in their seed alone."""
+        """Equal for runs that differ only in their seed."""
         return self.spec.model_dump_json(exclude={"seed", "description"})
 
     def tested(self, metric: str) -> Rated | None:
@@ -124,7 +124,7 @@ class RunView:
 
     @property
     def learning(self) -> list[str]:
-        """The training metrics to draw: success, and the gradient's norm or else the loss, if the trainee reports them."""
+        """The training metrics to draw, if the trainee reports them: success, and the gradient norm or else the loss."""
         told = {
             metric
             for stage in self.stages
@@ -136,7 +136,7 @@ class RunView:
         return [metric for metric in ("success_rate", steady) if metric in told]
 
     def knobs(self) -> list[KnobRow]:
-        """Every knob of the configs, one cell a stage; rows that no stage has are absent."""
+        """Every knob of the configs, with one cell per stage."""
         flat = [leaves(dump(stage.chosen.config)) for stage in self.stages]
         paths = sorted(
             {path for one in flat for path in one}, key=lambda path: [natural_key(part) for part in path.split(".")]
