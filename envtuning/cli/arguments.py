@@ -37,7 +37,7 @@ Trusted = Annotated[
     typer.Option(
         "--trust",
         envvar="ENVTUNING_TRUST",
-        help="Allow a run's file to use this: a module, a host for your API key (host:NAME), or an option (option:PLACE). May be given several times (docs/trust.md).",
+        help="Allow a run's file to use this: a module, a host for your API key (host:NAME), or an option (option:PLACE). Several are separated by commas (docs/trust.md).",
     ),
 ]
 

@@ -67,8 +67,9 @@ def trusting(
     modules = [word.partition("/")[0].partition(":")[0] for word in words if ":" in word.partition("/")[0]]
     hosts = {host for word in words for address in ADDRESSES.findall(word) if (host := own.host_of(address))}
     options = [*keys, *(["engineer.name"] if asked else [])]
+    allowed = [name.strip() for words in named or () for name in words.split(",")]
     own.trust_only(
-        [*(named or ()), *modules, *(own.HOST + host for host in hosts), *(own.OPTION + option for option in options)]
+        [*allowed, *modules, *(own.HOST + host for host in hosts), *(own.OPTION + option for option in options)]
     )
     try:
         yield

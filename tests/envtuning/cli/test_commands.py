@@ -96,6 +96,7 @@ def test_a_run_is_named_after_its_preset_and_its_engineer(spec, named):
     [
         (None, {"engineers": [None]}, []),
         (["own"], {}, ["own"]),
+        (["own, host:a.example", "other"], {}, ["own", "other", "host:a.example"]),
         (None, {"engineers": ["my.engineers:Best", "rules"]}, ["my.engineers", "option:engineer.name"]),
         (None, {"observers": ["my.observers:Best"]}, ["my.observers"]),
         (
