@@ -106,3 +106,16 @@ def test_what_is_said_of_tools_never_seen_is_stored():
     assert (round(min(times)), round(max(times))) == (2, 4)  # "two to four times"
     assert clear == {"TravelAPI", "TradingBot", "GorillaFileSystem"}
     assert sum(row["never seen minus seen"]["progress"]["mean"][0] < 0 for row in classes.values()) == 7
+
+
+def test_the_runs_of_one_long_stage_are_those_that_are_stored():
+    def cells(values: list[float]) -> str:
+        means = [fmean(values[begin : begin + 10]) for begin in range(0, len(values), 10)]
+        return ", ".join(f"{mean:.3f}".removeprefix("0") for mean in (means[0], min(means), means[-1]))
+
+    rows = stored("collapse")["rows"]
+    assert len(rows) == 3
+    for row in rows:
+        beta = f"{row['beta']:g}".removeprefix("0") or "0"
+        assert f"| {beta} | {cells(row['reward'])} | {cells(row['entropy'])} | {row['collapsed at']} |" in PAGE
+        assert fmean(row["reward"][-10:]) > fmean(row["reward"][:10])
