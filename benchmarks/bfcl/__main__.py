@@ -19,7 +19,6 @@ TABLES = (
     "actionability",
     "four-stages",
     "ablations",
-    "stages",
     "held-out",
     "model",
     "language",
@@ -48,17 +47,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print all figures as they are stored, instead of a table")
     parser.add_argument("--fork", help="actionability: a folder of tool classes whose messages get rows of their own")
     parser.add_argument("--traces", help="actionability: a stage's episodes.json, whose mistakes weight the rows")
-    parser.add_argument(
-        "--out", help="ablations, stages, held-out: where the runs are kept; finished ones are not run again"
-    )
+    parser.add_argument("--out", help="ablations, held-out: where the runs are kept; finished ones are not run again")
     parser.add_argument("--model", help="model: openai/NAME, server/http://HOST:PORT/v1#NAME, local/FOLDER, …")
     parser.add_argument("--answers", help="model: the file that keeps the replies; what it holds is not asked again")
     parser.add_argument("--reply-format", choices=REPLY_FORMATS, help="model: how replies must be written")
     parser.add_argument("--max-cost", type=float, help="model: US dollars for the whole file")
     parser.add_argument("--max-tokens", type=int, help="model: of one reply")
-    parser.add_argument("--seeds", type=int, help="stages, held-out: only the first so many seeds")
-    parser.add_argument("--budget", type=float, help="stages, held-out: only this part of the preset's budgets")
-    parser.add_argument("--jobs", type=int, help="stages, held-out: so many runs at once")
+    parser.add_argument("--seeds", type=int, help="ablations, held-out: only the first so many seeds")
+    parser.add_argument("--budget", type=float, help="ablations, held-out: only this part of the preset's budgets")
+    parser.add_argument("--jobs", type=int, help="ablations, held-out: so many runs at once")
     arguments = parser.parse_args()
     if arguments.table == "model" and arguments.model is None:
         parser.error("the table model needs --model")

@@ -12,9 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.bfcl.stages import OUT, SEEDS, arm, figures, minus, ranged
+from benchmarks.bfcl.ablations import arm
 from benchmarks.bfcl.text_table import aligned
-from benchmarks.bfcl.trained import SCORES, Arm, Trained, by_scenario, played, raw, tasks_tested
+from benchmarks.bfcl.trained import (
+    OUT,
+    SCORES,
+    SEEDS,
+    Arm,
+    Trained,
+    by_scenario,
+    figures,
+    minus,
+    played,
+    ranged,
+    raw,
+    tasks_tested,
+)
 from envtuning.trainees.menu import SIZE, MenuPolicy
 from envtuning.worlds.bfcl.package import TOOL_CLASSES, ToolClass, Version
 

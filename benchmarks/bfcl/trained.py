@@ -1,6 +1,6 @@
-"""Menu policies that are trained once, kept, and tested on any number of tasks; ``stages`` and ``held-out`` use them.
+"""Policies of the stand-in ``menu``: trained once, kept, and tested on any number of tasks. ``ablations`` and ``held-out`` use them.
 
-Every run and its scores are kept under a folder, so an interrupted table continues where it stopped.
+Every run and its scores are kept in a folder, so an interrupted table continues where it stopped.
 """
 
 from __future__ import annotations
@@ -13,18 +13,42 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks._record import conditions
-from benchmarks.bfcl.ablations import last_policy, spec_of, stage_row
 from envtuning.loop.run import start
 from envtuning.runs import atomic
+from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.spec import RunSpec
+from envtuning.runs.spec import RunSpec, load_spec
+from envtuning.studies.intervals import FEWEST, Interval, t_mean, t_mean_over_cases
+from envtuning.trainees.menu import MenuPolicy
 from envtuning.worlds.bfcl.package import SPLITS, ToolClass, Version
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.bfcl.world import BFCLCases, BFCLWorld
 from envtuning.worlds.episodes import Episode
 
+PRESET = "environment-tuning-tools"
+OUT = "runs/bfcl-trained"
+SEEDS = (5100, 5101, 5102, 5103, 5104)
 SCORES = {"success": "success_rate", "progress": "progress"}  # as the tables call them, and as the world does
+
+
+def spec_of(version: Version, changes: dict[str, Any]) -> RunSpec:
+    return load_spec(PRESET, changes={"world": {"name": "tools", "options": {"version": version}}} | changes)
+
+
+def last_policy(run: RunLog) -> MenuPolicy:
+    """The policy in the last stage's checkpoint."""
+    return MenuPolicy(np.load(run.state.done[-1].checkpoint / "weights.npy"))
+
+
+def stage_row(run: RunLog, number: int) -> dict[str, Any]:
+    """Why a stage ended, its cost, and its closing validation on the target's tasks, with the stage's feedback."""
+    done = run.state.stages[number].done
+    assert done is not None
+    validated = {name: round(value, 4) for name, value in done.metrics.items()}
+    return {"ended": done.reason, "episodes": done.spent["episodes"], "validation": validated}
 
 
 @dataclass(frozen=True)
@@ -133,3 +157,25 @@ def raw(trained: Trained, arm: Arm) -> dict[str, Any]:
         scores = {name: " ".join(f"{value:g}" for value in values) for name, values in found["scores"].items()}
         runs[str(seed)] = {"commit": found["commit"], "stages": found["stages"]} | scores
     return {"tasks": " ".join(task.id.removeprefix("multi_turn_") for task in tasks_tested(arm)), "seeds": runs}
+
+
+def minus(ours: list[list[float]], theirs: list[list[float]]) -> list[list[float]]:
+    return (np.array(ours) - np.array(theirs)).tolist()
+
+
+def figures(rows: list[list[float]]) -> dict[str, Any]:
+    """Mean with its 95 % interval, and the mean of each seed. The interval is over seeds and scenarios; with too few seeds over scenarios alone."""
+    enough = len(rows) >= FEWEST
+    interval = t_mean_over_cases(rows) if enough else t_mean(np.mean(rows, axis=0).tolist())
+    return {"mean": shown(interval), "by seed": [round(float(np.mean(row)), 4) for row in rows]}
+
+
+def shown(interval: Interval) -> list[float | None]:
+    return [None if value is None else round(value, 4) for value in (interval.mean, interval.low, interval.high)]
+
+
+def ranged(of: dict[str, Any], *, signed: bool = False) -> str:
+    """Percent with the interval."""
+    sign = "+" if signed else ""
+    mean, low, high = (100 * value for value in of["mean"])
+    return f"{mean:{sign}.1f} ({low:{sign}.1f}, {high:{sign}.1f})"

@@ -1,6 +1,7 @@
 """The switches of the four stages: each takes away what it says, and nothing else."""
 
-from benchmarks.bfcl.ablations import SWITCHES, WHOLE_BUDGET, spec_of
+from benchmarks.bfcl.ablations import SWITCHES, WHOLE_BUDGET
+from benchmarks.bfcl.trained import spec_of
 from envtuning.runs.plan import Plan
 from envtuning.worlds.bfcl.package import SPLITS
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.bfcl.ablations import PRESET, SWITCHES, spec_of
+from benchmarks.bfcl.ablations import SWITCHES
+from benchmarks.bfcl.trained import PRESET, spec_of
 from envtuning.cli.arguments import parse_settings
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from benchmarks.bfcl import held_out, stages
-from benchmarks.bfcl.ablations import ALL_TASKS, spec_of
-from benchmarks.bfcl.trained import Arm, Trained, by_scenario, tasks_tested
+from benchmarks.bfcl import ablations, held_out
+from benchmarks.bfcl.trained import Arm, Trained, by_scenario, figures, spec_of, tasks_tested
 from envtuning.worlds.bfcl.package import TOOL_CLASSES
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 TINY = {
-    "stages": [{"name": "single", "budget": 40, "config": ALL_TASKS}],
+    "stages": [{"name": "single", "budget": 40, "config": ablations.ALL_TASKS}],
     "suites.validation_per_slice": 1,
     "suites.probe_per_slice": 0,
 }
@@ -32,15 +31,15 @@ def test_who_never_sees_a_class_is_tested_on_all_tasks_that_use_it_and_trained_o
 
 
 def test_the_arms_that_are_compared_have_one_budget_and_one_test(v4):
-    arms = [stages.arm("v4", name) for name in stages.ARMS]
+    arms = [ablations.arm("v4", name) for name in ablations.SWITCHES]
     assert len({arm.spec(0).budget for arm in arms}) == 1
     tasks = [[task.id for task in tasks_tested(arm)] for arm in arms]
-    assert tasks[0] == tasks[1]
+    assert all(these == tasks[0] for these in tasks)
     assert len(tasks[0]) == 400
 
 
 def test_a_part_of_the_budget_is_that_part_of_every_stage_s_and_has_folders_of_its_own(v4, tmp_path):
-    whole, part = stages.arm("v4", "four stages"), stages.arm("v4", "four stages", 0.25)
+    whole, part = ablations.arm("v4", "four stages"), ablations.arm("v4", "four stages", 0.25)
     assert [4 * stage.budget for stage in part.spec(0).stages] == [stage.budget for stage in whole.spec(0).stages]
     trained = Trained(tmp_path, (whole, part), (0,))
     files = {trained.file(arm, 0) for arm in (whole, part)} | {trained.folder(arm, 0) for arm in (whole, part)}
@@ -71,5 +70,5 @@ def test_a_run_that_is_done_is_not_made_again_and_one_that_is_not_is(v4, tmp_pat
 
 def test_an_interval_is_over_scenarios_alone_where_there_are_too_few_seeds():
     one, three = [[0.0, 1.0, 0.5, 0.5]], [[0.0, 1.0, 0.5, 0.5]] * 3
-    assert stages.figures(one)["mean"] == stages.figures(three)["mean"]  # equal seeds say no more than one
-    assert stages.figures([[0.0, 0.0], [1.0, 1.0], [0.5, 0.5]])["by seed"] == [0.0, 1.0, 0.5]
+    assert figures(one)["mean"] == figures(three)["mean"]  # equal seeds say no more than one
+    assert figures([[0.0, 0.0], [1.0, 1.0], [0.5, 0.5]])["by seed"] == [0.0, 1.0, 0.5]
