@@ -13,7 +13,7 @@ STORED = {
     "actionability": ("ours, by names", "97.8 (96.2–99.1)"),
     "four-stages": ("all tasks, no hints", "seconds of CPU"),
     "language": ("groups with variance", "CPU seconds:"),
-    "ablations": ("untrained", "no KL"),
+    "ablations": ("untrained", "four stages minus no KL"),
 }
 
 
@@ -24,7 +24,13 @@ def test_a_table_has_every_row_of_the_stored_figures(name):
     printed = module.table(figures)
     for said in STORED[name]:
         assert said in printed
-    rows = figures.get("splits", {}).get("base") or figures.get("silent harmful faults") or figures.get("test") or {}
+    rows = (
+        figures.get("splits", {}).get("base")
+        or figures.get("silent harmful faults")
+        or figures.get("test")
+        or figures.get("tests")
+        or {}
+    )
     rows = [*rows, *(stage["name"] for stage in figures.get("stages", ()))]
     assert rows
     assert all(any(line.startswith(row) for line in printed.splitlines()) for row in rows)

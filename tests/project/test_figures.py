@@ -364,20 +364,6 @@ def after_each(figures: Figures) -> str:
     return f"{', '.join(first)} and {last}"
 
 
-def only_stage(figures: Figures) -> Figures:
-    (stage,) = figures["runs"]["single stage"]["stages"]
-    return stage
-
-
-def without_progress_reward(figures: Figures) -> str:
-    """The second stage's validation, by a reward for success alone and by progress."""
-    binary, progress = (
-        figures["runs"][arm]["stages"][1]["validation"]["success_rate"] for arm in ("binary reward", "four stages")
-    )
-    assert binary == 0
-    return f"no success in its validation, where the progress reward has {100 * progress:.1f} %"
-
-
 def ended_by_their_rules(figures: Figures) -> str:
     """After how many episodes the rule ended each stage; fails where a budget did."""
     stages = figures["stages"]
@@ -418,11 +404,6 @@ def macro(figures: Figures) -> str:
     others = [rate for name, rate in variants.items() if name != "unmet_precondition/later_step"]
     assert len(variants) == 11
     return f"{100 * sum(others) / len(others):.1f} %"
-
-
-def ablation(figures: Figures, name: str) -> str:
-    row = figures["test"][name]
-    return f"| {100 * row['success_rate'][0]:.0f} %, {row['progress'][0]:.2f} |".replace(", 0.", ", .")
 
 
 def whole_run(figures: Figures) -> str:
@@ -564,8 +545,6 @@ TOOL_USE = [
     Claim(PAPERS, "bfcl_four_stages_v4", lambda f: f"spent its budget reached {last_window(f['stages'][1])}"),
     Claim(PAPERS, "bfcl_four_stages_v4", lambda f: f"four stages is {after_each(f)} %"),
     Claim(PAPERS, "bfcl_four_stages_v4", lambda f: f"`syntax`, {100 * f['stages'][0]['validation']['syntax']:.1f} % in validation"),
-    Claim(PAPERS, "bfcl_ablations_v4", lambda f: f"a single stage of {only_stage(f)['episodes']:,} episodes at {100 * only_stage(f)['validation']['success_rate']:.1f} %"),
-    Claim(PAPERS, "bfcl_ablations_v4", without_progress_reward),
     Claim(TOOLS, "bfcl_four_stages_v4", whole_run),
     Claim(TOOLS, "fuzz_tool_actions", lambda f: f"{f['inputs']:,} hostile replies…slowest took {f['slowest_cpu_seconds']:.1f} seconds"),
     Claim(TOOLS, "bfcl_language_v4", two_steps_each),
@@ -594,7 +573,6 @@ TOOL_USE = [
           f"up again at each complaint {reader(f, 'everything looked up again at each complaint'):.1f} %"),
     Claim(PAPERS, "bfcl_actionability_v3-paper", lambda f: f"on the paper's version {with_and_without(f, 'by names', '')}"),
     Claim(PAPERS, "bfcl_actionability_v4", lambda f: f"Blind retries, as many as the script makes, mend {reader(f, 'blind retry'):.1f} %"),
-    *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 
 CLAIMS = [

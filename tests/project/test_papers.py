@@ -81,13 +81,44 @@ def stored(name: str) -> dict[str, Any]:
     return figures
 
 
-def test_one_stage_and_four_end_as_it_is_stored():
-    figures = stored("bfcl_stages_v4")
-    four, one = (f"{100 * figures['arms'][arm]['success']['mean'][0]:.1f}" for arm in ("four stages", "single stage"))
-    mean, low, high = (100 * x for x in figures["four stages minus"]["single stage"]["success"]["mean"])
-    assert f"four stages end at {four} %, one at {one} %" in PAGE
-    assert f"The difference is {mean:+.1f} ({low:+.1f}, {high:+.1f}) points" in PAGE
-    assert low < 0 < high
+ABLATIONS = {
+    "no actionable messages": "no feedback",
+    "a reward for success alone": "binary reward",
+    "a single stage": "single stage",
+    "KL weight 0 (the others: .02; the paper: .1)": "no KL",
+}
+
+
+def test_the_ablations_are_those_that_are_stored():
+    tests = stored("bfcl_ablations_v4")["tests"]
+
+    def rate(of: dict[str, Any]) -> str:
+        return f"{100 * of['mean'][0]:.1f}"
+
+    def points(of: dict[str, Any]) -> str:
+        mean, low, high = (100 * x for x in of["mean"])
+        return f"{mean:+.1f} ({low:+.1f}, {high:+.1f})"
+
+    scores, arms = ("success", "progress"), tests["all"]["arms"]
+    assert f"| four stages | {' | '.join(rate(arms['four stages'][score]) for score in scores)} |" in PAGE
+    clear = set()
+    for name, arm in ABLATIONS.items():
+        gaps = [tests[part]["four stages minus"][arm][score] for part in tests for score in scores]
+        cells = [*(rate(arms[arm][score]) for score in scores), *map(points, gaps)]
+        assert f"| {name} | {' | '.join(cells)} |" in PAGE
+        clear |= {(arm, place) for place, gap in enumerate(gaps) if gap["mean"][1] > 0}
+    assert clear == {("no feedback", 1), ("no feedback", 3), *(("binary reward", place) for place in range(4))}
+    for name, policy in (("untrained", "untrained"), ("a policy that says nothing", "no-op")):
+        told = (f"{100 * tests['all']['untaught'][policy][score]:.1f}" for score in scores)
+        assert f"| {name} | {' | '.join(told)} |" in PAGE
+    assert (
+        f"{rate(tests['something missing']['arms']['binary reward']['success'])} % success on these two splits" in PAGE
+    )
+
+
+def test_a_reward_for_success_alone_has_none_in_validation_after_the_second_stage():
+    seeds = stored("bfcl_ablations_v4")["raw"]["binary reward"]["seeds"].values()
+    assert [run["stages"][1]["validation"]["success_rate"] for run in seeds] == [0.0] * 5
 
 
 def test_what_is_said_of_tools_never_seen_is_stored():
