@@ -90,14 +90,14 @@ def notes(summary: Summary) -> str:
     sentences.append(f"**{closed_loop.in_words(summary.headroom)}**")
     sentences.append(budget.in_words(summary.runs, summary.headroom, summary.budget))
     sentences.append(
-        "The test was drawn from the preset's `suites.seed`, as that of the preset's own runs then was."
+        "The test was drawn from the preset's `suites.seed`, as in the preset's own runs at that time."
         if summary.test_seed is None
-        else f"The test was drawn from seed {summary.test_seed}, which is this study's alone."
+        else f"The test was drawn from seed {summary.test_seed}, which only this study uses."
     )
     sentences.append(" ".join(summary.pilot.split()) or "n was chosen without a pilot.")
     if summary.added_later:
         later = "; ".join(f"`{name}` ({' '.join(why.split())})" for name, why in summary.added_later.items())
-        sentences.append(f"Written down after the test was opened: {later}.")
+        sentences.append(f"Added after the test was opened: {later}.")
     if summary.missing:
         absent = "; ".join(f"{arm} {len(seeds)}" for arm, seeds in summary.missing.items())
         sentences.append(f"Preregistered runs that are not finished: {absent}.")

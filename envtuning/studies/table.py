@@ -21,12 +21,12 @@ from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
 
 MEANINGS = {  # of columns that need an explanation
-    "tier": "what an arm knows",
-    "gain": "over the first stage",
-    "− best open loop": "the mean gain over the best arm that reads nothing, its one-sided 95 % bound over each of them, and which it is",
-    "− lower tiers": "the same over every arm that knows less: the mean gain over the best of them, a bound, and which it is",
-    "ignited": f"share of seeds whose validation reached {IGNITED:.0%}, and the median of what they had spent",
-    "fallbacks": "answers, of all runs, after which the current config went on",
+    "tier": "the highest kind of information that an arm uses",
+    "gain": "success minus that after the first stage",
+    "− best open loop": "mean gain over the best arm that reads nothing (≥ the one-sided 95 % bound over all such arms, and the name of the best)",
+    "− lower tiers": "the same over all arms of lower tiers",
+    "ignited": f"share of seeds whose validation reached {IGNITED:.0%}, and their median cost until then",
+    "fallbacks": "answers after which the current config was kept, in all runs",
 }
 
 
@@ -198,8 +198,8 @@ def legend(lines: Sequence[Sequence[str]], found: Sequence[Row]) -> str:
     """The meanings of these columns and tiers."""
     said = [f"{heading}: {MEANINGS[heading]}" for heading in lines[0] if heading in MEANINGS]
     tiers = "; ".join(f"{int(tier)} {tier.meaning}" for tier in sorted({row.tier for row in found}))
-    spread = "means over seeds, 95 % intervals by Student's t from three seeds on, differences paired by seed"
-    return f"{'; '.join([spread, *said])}. Tiers, each with what the lower ones know: {tiers}."
+    spread = "means over seeds, with 95 % intervals by Student's t from three seeds on; differences are paired by seed"
+    return f"{'; '.join([spread, *said])}. Tiers, each of which includes the lower ones: {tiers}."
 
 
 def bounded(found: Gain | None) -> str:

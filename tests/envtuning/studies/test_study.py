@@ -285,9 +285,9 @@ def test_what_was_written_down_later_is_said_to_be(tmp_path):
         + "added_later: {rules: no run of it was made}\npilot: The sd was 4, which asks for n = 5.\ntest_seed: 7\n"
     )
     text = notes(summarise(load_study(tmp_path / "two.yaml"), tmp_path / "runs"))
-    assert "Written down after the test was opened: `rules` (no run of it was made)." in text
+    assert "`rules` (no run of it was made)." in text
     assert "The sd was 4, which asks for n = 5." in text
-    assert "The test was drawn from seed 7, which is this study's alone." in text
+    assert "drawn from seed 7" in text
     (tmp_path / "two.yaml").write_text(STUDY + "added_later: {luck: none}\n")
     with pytest.raises(SpecError, match="luck is neither an arm nor `beyond`: the arms are uniform, rules, written"):
         load_study(tmp_path / "two.yaml")
