@@ -171,6 +171,11 @@ def both(row: Figures) -> str:
     return f"{row['valid']:.2f} / {row['optimal']:.2f}"
 
 
+def by_agents(figures: Figures) -> str:
+    first, second, third = (f"{row['valid']:.2f}" for row in figures["greedy"]["by agents"])
+    return f"{first}, {second} and {third}"
+
+
 def ppo_row(figures: Figures, how: str) -> str:
     return f"{how} ‡ | " + " | ".join(both(row) for row in figures[how]["by agents"])
 
@@ -253,6 +258,10 @@ SUITE = [
     Claim(INSTANCES, "papers_row", lambda f: f"{f['training']['env_steps'] / 1e6:.1f} million env steps"),
     Claim(INSTANCES, "papers_row", lambda f: f"greedy {both(f['greedy']['overall'])}…sampled {both(f['sampled']['overall'])}…"
           f"{f['best of 8, valid']:.2f} / {f['best of 8, optimal']:.2f}"),
+    Claim(PAPERS, "papers_row_two_agents", lambda f: f"solves {f['greedy']['overall']['valid']:.2f} % of the boards greedily "
+          f"({by_agents(f)} % with three, four and five agents)"),
+    Claim(PAPERS, "papers_row_two_agents", lambda f: f"two agents alone, it solves {f['greedy']['overall']['valid']:.2f} % "
+          f"({f['greedy']['overall']['optimal']:.2f} % at the least makespan) and {f['best of 8, valid']:.2f} %"),
     Claim(PAPERS, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.2f} % greedily ({f['greedy']['overall']['optimal']:.2f} % at the least makespan) and {f['best of 8, valid']:.2f} %"),
     Claim(README, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.0f} % valid, {f['greedy']['overall']['optimal']:.1f} % in the fewest moves"),
     Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "greedy, ignoring the others", "greedy…")),
