@@ -223,8 +223,8 @@ def halves(figures: Figures) -> str:
 
 
 BOARDS = [
-    Claim(README, "solvers_plans", lambda f: f"worst of 15 kinds of boards | {f['worst_row']['makespan, times_w9_call_alone']:.1f}×"),
-    Claim(README, "solvers", lambda f: f"CBS, ICTS, MAA* (2 agents) | {spread(f, 2)}"),
+    Claim(README, "solvers_plans", lambda f: f"the worst of 15 kinds of boards | {f['worst_row']['makespan, times_w9_call_alone']:.1f}×"),
+    Claim(README, "solvers", lambda f: f"optimal solvers (2 agents) | {spread(f, 2)}"),
     *(Claim(INSTANCES, "solvers", lambda f, n=n: peers_row(f, n)) for n in (2, 3, 4, 5)),
     Claim(INSTANCES, "solvers", hardest),
     Claim(INSTANCES, "solvers", out_of_time),
@@ -501,7 +501,7 @@ SMALL_MODEL = [
         README,
         "grpo",
         lambda f: (
-            f"supervision in the same time gains {100 * f['table']['continued supervision']['greedy']['gain']:+.1f} |"
+            f"for the same time | {100 * f['table']['continued supervision']['greedy']['gain']:+.1f} points |"
         ),
     ),
     Claim(README, "grpo", lambda f: from_to(f["table"]["warm start"]["greedy"], f["table"]["GRPO"]["greedy"])),

@@ -69,7 +69,6 @@ def test_the_pages_on_reading_say_what_reader_gains_on_the_transformer():
     for page in ("README.md", "docs/reading.md"):
         text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
         assert f"{over(reader)} points above" in text
-        assert f"bound of {100 * reader['bound']:+.1f}" in text
         assert f"{below} below" in text
 
 
