@@ -1,11 +1,14 @@
-"""What reading is worth on each target: ``python -m benchmarks.reading`` prints the pages' tables from the stored studies."""
+"""What reading is worth: ``python -m benchmarks.reading`` prints the pages' tables from the stored studies."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
 from benchmarks._record import RESULTS
+from benchmarks.dynamics import in_points
 from envtuning.runs.spec import preset_names
 from envtuning.studies.closed_loop import Gain, gain
 from envtuning.studies.intervals import t_mean
@@ -21,7 +24,7 @@ OPEN_LOOP = {
     "mixture": "half easy, half target, from the first step",
     "ladder": "steps to the target, written beforehand",
     "searched": "steps found by a search on other seeds",
-    "rules-average": "`rules`, told the mean reports of other runs",
+    "rules-average": "`rules` with reports averaged over other runs",
 }
 TARGETS = {
     "small-corridors": "study_small-corridors-2",
@@ -31,6 +34,22 @@ TARGETS = {
     "MountainCar": "study_own-world",
 }
 
+# The arms on the text tasks, by result and name: what each one is, and what it reads.
+FRESH = 16  # roots
+READS = {
+    ("gate", "oracle"): "an oracle | nothing: it is told which tasks the policy lacks",
+    ("gate_engineers", "reader"): "`reader` | the success of every task, after each stage",
+    ("gate_rivals", "read-once"): "a simple rule | the success of every task, after the first stage only",
+    ("gate", "searched"): "the best of five fixed schedules | nothing",
+    (
+        "gate_engineers",
+        "give-up",
+    ): "`give-up`, the best of four rules that share out data by success | the success of every task, after each stage",
+    ("gate_engineers", "average"): "`reader`, control | the mean results of other policies",
+    ("gate_engineers", "permuted"): "`reader`, control | its own results, each under the name of another task",
+}
+
+Figures = Mapping[str, Any]
 Success = Mapping[str, list[float]]
 
 
@@ -61,16 +80,18 @@ def with_interval(success: list[float]) -> str:
 
 
 def line(target: str) -> str:
-    """A target's row: the best arm that reads nothing, the engineer, and the difference with its bound."""
+    """A target's row: the best arm that reads nothing, the engineer, and the difference with its interval."""
     success = success_of(TARGETS[target])
     found = over_open_loop(success)
     best, ours = percent(success[found.above]), percent(success[ENGINEER])
-    return f"| {in_words(target)} | `{found.above}`: {OPEN_LOOP[found.above]} | {best} | {ours} | {100 * found.mean:+.1f} | {bound(found)} |"
+    gains = [one - other for one, other in zip(success[ENGINEER], success[found.above], strict=True)]
+    return f"| {in_words(target)} | `{found.above}`: {OPEN_LOOP[found.above]} | {best} | {ours} | {in_points(asdict(t_mean(gains)))} |"
 
 
-def bound(found: Gain) -> str:
-    """The one-sided 95 % bound in points; these studies have several seeds, and so have one."""
-    assert found.low is not None
+def bound(target: str) -> str:
+    """The one-sided 95 % bound over all arms that read nothing, in points."""
+    found = over_open_loop(success_of(TARGETS[target]))
+    assert found.low is not None, "these studies have several seeds"
     return f"{100 * found.low:+.1f}"
 
 
@@ -88,8 +109,33 @@ def table_of_arms() -> list[str]:
     return lines
 
 
+def lines_of_tasks() -> list[str]:
+    """The arms on the text tasks of docs/skills.md, from the best to the worst."""
+    rows = [(says, arms_on_tasks(result)[name]) for (result, name), says in READS.items()]
+    rows.sort(key=lambda row: -row[1]["success"])
+    return [f"| {says} | {100 * arm['success']:.1f} | {over_fixed(arm)} |" for says, arm in rows]
+
+
+def arms_on_tasks(result: str) -> Figures:
+    figures = json.loads((RESULTS / f"{result}.json").read_text(encoding="utf-8"))["figures"]
+    if "studies" in figures:
+        (figures,) = [study for study in figures["studies"] if len(study["roots"]) == FRESH]
+    return figures["arms"]
+
+
+def over_fixed(arm: Figures) -> str:
+    return in_points(arm["over_best_open_loop"]) if "over_best_open_loop" in arm else ""
+
+
 def main() -> None:
-    print(*table_of_arms(), "", *(line(target) for target in TARGETS), sep="\n")
+    print(
+        *table_of_arms(),
+        "",
+        *(f"{line(target)} {bound(target)} |" for target in TARGETS),
+        "",
+        *lines_of_tasks(),
+        sep="\n",
+    )
 
 
 if __name__ == "__main__":

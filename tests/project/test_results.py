@@ -132,8 +132,9 @@ LAKES = ("small-corridors", "corridors", "three-agents")
 
 @pytest.mark.parametrize("target", reading.TARGETS)
 def test_what_reading_is_worth_is_from_the_stored_runs(target):
-    for path in (README, README.parent / "docs" / "reading.md"):
-        assert reading.line(target) in path.read_text(encoding="utf-8")
+    assert f"{reading.line(target)}\n" in README.read_text(encoding="utf-8")
+    page = (README.parent / "docs" / "reading.md").read_text(encoding="utf-8")
+    assert f"{reading.line(target)} {reading.bound(target)} |\n" in page
 
 
 def test_the_page_on_reading_has_every_arm():

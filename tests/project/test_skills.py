@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gate, gate_engineers, gate_rivals
+from benchmarks import gate, gate_engineers, gate_rivals, reading
 from benchmarks._record import RESULTS
 from envtuning.studies.closed_loop import gain
 
@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "skills.md").read_text(encoding="utf-8")
 STUDIES = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
 OPEN = ("even", "shares", "warm-up", "blocks", "searched")
+NUMBERS = {5: "five"}
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: f"{study['variant']['name']}-{len(study['roots'])}")
@@ -66,10 +67,27 @@ def test_the_pages_on_reading_say_what_reader_gains_on_the_transformer():
     assert reader["bound"] > 0
     assert all(ENGINEERS[control]["over_best_open_loop"]["high"] < 0 for control in ("permuted", "average"))
     below = f"{-100 * ENGINEERS['permuted']['over_best_open_loop']['mean']:.1f} points"
-    for page in ("README.md", "docs/reading.md"):
-        text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-        assert f"{over(reader)} points above" in text
-        assert f"{below} below" in text
+    text = " ".join((ROOT / "docs" / "reading.md").read_text(encoding="utf-8").split())
+    assert f"{over(reader)} points above" in text
+    assert f"{below} below" in text
+
+
+def test_the_readme_has_the_arms_on_the_text_tasks():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = reading.lines_of_tasks()
+    assert "\n".join(rows) in readme
+    best = max(OPEN, key=lambda arm: reading.arms_on_tasks("gate")[arm]["success"])
+    assert best == "searched", "the row of the best fixed schedule names it"
+    rules = ("failure-share", "give-up", "learning-progress", "learnability")
+    assert max(rules, key=lambda rule: ENGINEERS[rule]["success"]) == "give-up", (
+        "the row of the best simple rule names it"
+    )
+    headline = " ".join(readme.split("## Install", 1)[0].split())
+    gained = 100 * ENGINEERS["reader"]["over_best_open_loop"]["mean"]
+    assert (
+        f"ends at {percent(ENGINEERS['reader'])} % success, {gained:.1f} points above the best of {NUMBERS[len(OPEN)]} fixed"
+        in headline
+    )
 
 
 def percent(row):
@@ -149,5 +167,4 @@ def test_half_of_readers_gain_takes_one_report_and_reader_is_above_both_rules():
     )
     assert all(RIVALS["reader_minus"][rule]["bound"] > 0 for rule in ("read-once", "in-turn"))
     assert all(RIVALS["arms"][belief]["bound"] > 0 for belief in ("slower", "quicker"))
-    for page in ("README.md", "docs/reading.md"):
-        assert f"{over(once)} points above" in " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert f"{over(once)} points above" in " ".join((ROOT / "docs" / "reading.md").read_text(encoding="utf-8").split())
