@@ -120,7 +120,9 @@ def make_permuted(engineer: str, *, permutation: int = 0, **options: Any) -> Con
 def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
     """The report with the outcomes that this run had after the same stages. Raises ``ValueError`` if the run is shorter."""
     if len(run) <= report.stage:
-        raise ValueError(f"the donor has {len(run)} stages, and stage {report.stage} was asked for: give a longer run")
+        raise ValueError(
+            f"the donor has {len(run)} stages, and the report is of stage {report.stage}: give a longer run"
+        )
     theirs = run[report.stage]
     return report.model_copy(
         update={

@@ -23,7 +23,7 @@ class ConfigVersions:
 
     def in_force(self) -> tuple[int, LakeConfig]:
         if self._now is None:
-            raise LakeError("no config is in force: put one first")
+            raise LakeError("there is no current config: call put first")
         return self._now
 
     def put(self, config: LakeConfig) -> None:

@@ -80,11 +80,11 @@ def load_map(path: str | Path) -> BoolGrid:
         raise LakeError(f"{path}: {height}×{width} is outside {MIN_SIZE}–{MAX_SIZE} a side: crop the map")
     rows = [row for row in body if row]
     if len(rows) != height:
-        raise LakeError(f"{path}: height says {height}, the map has {len(rows)} rows: mend one of the two")
+        raise LakeError(f"{path}: height says {height}, the map has {len(rows)} rows: correct one of the two")
     for r, row in enumerate(rows):
         if len(row) != width:
             raise LakeError(
-                f"{path}: width says {width}, row {r} (line {r + 5}) has {len(row)} characters: mend one of the two"
+                f"{path}: width says {width}, row {r} (line {r + 5}) has {len(row)} characters: correct one of the two"
             )
         strange = set(row) - set(MOVINGAI_ICE + MOVINGAI_HOLES)
         if strange:

@@ -69,7 +69,7 @@ class _Recorded:
     model: str
 
     def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
-        raise ChatError("a replay asks no model")
+        raise ChatError("a replay answers from its transcript and asks no model")
 
 
 @reads({}, rest=True)

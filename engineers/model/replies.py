@@ -80,7 +80,7 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], ReplyError | None]:
             why = ReplyError(f"line {error.lineno}, column {error.colno}", f"invalid JSON, {error.msg}")
             work += error.pos - start
         except RecursionError:
-            why = ReplyError("reply", "objects nested too deep: answer in the shape that was asked for")
+            why = ReplyError("reply", "objects are nested too deeply: answer in the shape that was asked for")
             work += 500 * OPENING_WORK  # the next openings will be too deep as well
         except ReplyError as error:
             why = error

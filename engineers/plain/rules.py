@@ -49,7 +49,7 @@ class Thresholds(BaseModel):
 
     @classmethod
     def read(cls, given: Thresholds | Mapping[str, float] | None) -> Thresholds:
-        """Raises ``ValueError`` for an unknown name or a value that is no part."""
+        """Raises ``ValueError`` for an unknown name or a value outside of 0 to 1."""
         try:
             return cls.model_validate(given or {})
         except ValidationError as error:

@@ -203,7 +203,7 @@ def bound(engineer: Engineer, meter: Meter | None, context: str | None) -> Engin
         engineer.context = engineer.context if context is None else context_named(context)
     elif meter is not None and meter.has_caps and not isinstance(engineer, PlainEngineer | HumanEngineer):
         raise RunError(
-            f"the caps cannot limit {engineer.name}, which is no ModelEngineer: derive it from that class, or leave the caps out"
+            f"the caps cannot limit {engineer.name}, which is not a ModelEngineer: derive it from that class, or leave the caps out"
         )
     return engineer
 

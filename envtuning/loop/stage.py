@@ -77,7 +77,7 @@ class StageRunner:
                 return
         raise RunError(
             f"stage {self.stage.number} failed {1 + retries} times ({'; '.join(faults)}). The stages before it stand: "
-            f"lower the learning rate or change the config in a new run, or mend the cause and "
+            f"lower the learning rate or change the config in a new run, or remove the cause and "
             f"`envtuning resume {self.log.path}`"
         )
 
@@ -125,5 +125,5 @@ class StageRunner:
         try:
             self.log.finished(partial(save_checkpoint, trainee.save), outcome.episodes, report, done)
         except TraineeFailed as error:
-            raise RunError(f"stage {self.stage.number} is trained, but {error}; mend it and resume") from error
+            raise RunError(f"stage {self.stage.number} is trained, but {error}; fix this and resume") from error
         self.observer.stage_ended(self.stage)

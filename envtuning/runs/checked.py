@@ -178,7 +178,7 @@ class Files:
         try:
             digest = self.digest_of(path)
         except OSError as error:
-            raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
+            raise RunError(f"{path} cannot be read ({error.strerror}): fix this, or {REMEDY}") from error
         self._compare(path, [digest])
 
     def digest_of(self, path: Path) -> str:

@@ -70,7 +70,7 @@ class RunLog:
     def open(cls, path: str | Path) -> RunLog:
         """The run in a folder. Raises ``RunError`` for damaged files, and for missing files that a later step has used.
 
-        Any other missing file can be made again from earlier files, so it is no damage.
+        Any other missing file can be made again from earlier files, so it does not count as damage.
         """
         path = Path(path)
         if not (path / "run.json").is_file():

@@ -42,7 +42,7 @@ def _read(text: str, load: Callable[[str], Any]) -> Any:
     try:
         value = load(text)
     except RecursionError:
-        raise NotReadable(f"is nested too deep: at most {DEEPEST} levels are read") from None
+        raise NotReadable(f"is nested too deeply: at most {DEEPEST} levels are read") from None
     except NotReadable:
         raise
     except (ValueError, yaml.YAMLError) as error:  # also a number of thousands of digits, a date that there is not
@@ -58,7 +58,7 @@ def raise_unless_bounded(data: Any) -> None:
         value, depth = waiting.pop()
         count += 1
         if depth > DEEPEST:
-            raise NotReadable(f"is nested too deep: at most {DEEPEST} levels are read")
+            raise NotReadable(f"is nested too deeply: at most {DEEPEST} levels are read")
         if count > MOST:
             raise NotReadable(f"holds more than {MOST:,} values, those counted that anchors repeat: write less")
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()

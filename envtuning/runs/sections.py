@@ -38,7 +38,7 @@ def as_data(config: Any) -> Any:
         said = "it is another one then"
     except KnobError as error:
         said = str(error)
-    raise KnobError(f"the config does not come back from its own JSON ({said}): mend its validators and serializers")
+    raise KnobError(f"the config does not come back from its own JSON ({said}): fix its validators and serializers")
 
 
 Config = Annotated[
@@ -56,7 +56,7 @@ def _without(names: Iterable[str]) -> AfterValidator:
 
     def checked(options: dict[str, Any]) -> dict[str, Any]:
         if own := sorted(options.keys() & set(names)):
-            raise ValueError(f"{own[0]} is the run's own to set: leave it out")
+            raise ValueError(f"{own[0]} is set by the run: leave it out")
         return options
 
     return AfterValidator(checked)
@@ -77,7 +77,7 @@ class Named(Frozen):
         if isinstance(given, str):
             return {name: given}
         if not isinstance(given, dict | cls):
-            raise ValueError(f"{given!r:.60} is no name: write a name, or {{{name}: …, options: {{…}}}}")
+            raise ValueError(f"{given!r:.60} is not a name: write a name, or {{{name}: …, options: {{…}}}}")
         return given
 
 
@@ -210,7 +210,7 @@ class Stage(Frozen):
     @classmethod
     def _is_written_or_the_engineers(cls, given: Any) -> Any:
         if not isinstance(given, dict | BaseModel) and given != "engineer":
-            raise ValueError(f"{given!r:.60} is no config: write a mapping, or engineer")
+            raise ValueError(f"{given!r:.60} is not a config: write a mapping, or the word engineer")
         return as_data(given)
 
     @property

@@ -22,7 +22,7 @@ from envtuning.runs.tasks import Train, next_task
 from envtuning.studies.pace import Pace
 from envtuning.worlds.episodes import pooled
 
-PRINT_EVERY = 0.1  # of a stage, if the output is no terminal
+PRINT_EVERY = 0.1  # of a stage, if the output is not a terminal
 HTML_WIDTH = 160
 KEPT = "kept"
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from engineers.terminal import TextConsole
 
-LOG_WIDTH = 120  # columns, if the output is no terminal
+LOG_WIDTH = 120  # columns, if the output is not a terminal
 
 
 def make_console() -> Console:

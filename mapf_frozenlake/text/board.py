@@ -210,7 +210,9 @@ def _holes_from_list(text: str, height: int, width: int) -> np.ndarray:
     holes = np.zeros((height, width), dtype=np.bool_)
     rest = _CELL.sub("", listed[1]).replace(",", " ").strip()
     if rest not in ("", "none"):
-        raise LakeError(f"{rest[:40]!r} in the line of holes is no cell: write '(row, column)' each, separated by ', '")
+        raise LakeError(
+            f"{rest[:40]!r} in the line of holes is not a cell: write '(row, column)' each, separated by ', '"
+        )
     for row, col in _CELL.findall(listed[1]):
         if not (int(row) < height and int(col) < width):
             raise LakeError(f"hole ({row}, {col}) is off the board of {height} rows and {width} columns")

@@ -184,7 +184,7 @@ class _ListReader:
                 continue
             if self.own_lines and first_line and line[0].kind == "number":
                 return self._break(
-                    "this line of the list is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT", line[0]
+                    "this line of the list is not a move; the moves are LEFT, DOWN, RIGHT, UP and WAIT", line[0]
                 )
             if any(map(moves_in, line)) and all(moves_in(token) or token.kind in _BETWEEN for token in line):
                 return self._break("moves go on in this line: write all moves of an agent in one row", line[0])
@@ -227,11 +227,11 @@ class _ListReader:
             between = "commas" if token.text == "," else "bars"
             self._break(f"a move is missing between two {between}: write every move")
         elif self._is_empty_string():
-            self._break("an empty string is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
+            self._break("an empty string is not a move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
         elif token.kind == "times":
             self._repeat(token)
         elif token.kind == "mark" and token.text not in SEPARATORS:
-            self._break(f"{token.text!r} is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
+            self._break(f"{token.text!r} is not a move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
         elif token.kind == "elided":
             self._break("moves are left out here: write every move")
         elif token.kind == "number":
@@ -239,7 +239,7 @@ class _ListReader:
         elif token.kind == "word":
             self.list.formal = False
             if token.text.lower() not in PROSE:
-                self._break(f"{token.text[:20]!r} is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
+                self._break(f"{token.text[:20]!r} is not a move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
         self.list.cells += token.kind == "cell"
         if len(self.list.moves) > MAX_MOVES and self.list.broken is None:
             self._break(f"more than {MAX_MOVES} moves for one agent: shorten the plan")

@@ -55,7 +55,7 @@ def _raise_on_unfit(instances: InstanceSet, max_size: int, max_agents: int) -> N
     side = max(int(instances.heights.max()), int(instances.widths.max()))
     if side > max_size:
         raise LakeError(
-            f"an instance {side} cells a side is beyond max_size={max_size}: make the env with max_size={side}"
+            f"an instance with {side} cells a side is beyond max_size={max_size}: make the env with max_size={side}"
         )
     agents = int(instances.num_agents.max())
     if agents > max_agents:

@@ -222,8 +222,8 @@ def nameless(rest: str) -> Nameless:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("score", "--engineer", "server/x", "--context", "V9"), "'V9' is no context"),
-        (("evidence", "--context", "V9"), "'V9' is no context"),
+        (("score", "--engineer", "server/x", "--context", "V9"), "'V9' is not a context"),
+        (("evidence", "--context", "V9"), "'V9' is not a context"),
         (("score", "--tree", "nope"), "'nope' is neither a file nor a tree: there are"),
         (("evidence", "--tree", "corridors"), "corridors has no diagnosis"),
         (("score", "--engineer", "nobody"), "engineer 'nobody' is unknown"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from envtuning.worlds.bfcl.calls import MAX_CALLS, Call, CallError, Calls, EndOfTurn, Unreadable, read_action, read_call
 
 CD = Call("cd", (), {"folder": "docs"})
-TOO_DEEP = Unreadable("brackets nested too deep: at most 60")
+TOO_DEEP = Unreadable("brackets are nested too deeply: at most 60")
 
 literals = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
@@ -64,8 +64,8 @@ def test_words_end_the_turn(text):
         ("[cd(folder={'a': b'x'})]", "type bytes"),
         ("[cd(folder=['a', b'x'])]", "type bytes"),
         ("[cd(b'x')]", "type bytes"),
-        ("[ls()()]", "no tool's name"),
-        ("[ls().cd(folder='x')]", "no tool's name"),
+        ("[ls()()]", "not the name of a tool"),
+        ("[ls().cd(folder='x')]", "not the name of a tool"),
         ('{"error": "I cannot"}', "names no tool"),
         ('[{"name": "cd", "arguments": [1]}]', "not an object"),
         ("[" * 100, "cannot be read"),
@@ -140,13 +140,13 @@ def test_arguments_that_are_written_as_a_text_are_read_and_bounded_too():
     # Brackets that only show once the text is read.
     hidden = '"{\\"a\\": ' + "\\u005b" * 60 + "\\u005d" * 60 + '}"'
     for arguments, said in (
-        ('"x"', "a text that is no JSON"),
-        (hidden, "nested too deep"),
+        ('"x"', "a text that is not JSON"),
+        (hidden, "nested too deeply"),
         ("5", "are int, not an object"),
     ):
         assert said in read_action(f'{{"name": "f", "arguments": {arguments}}}').reason
     assert "names no tool" in read_action('{"name": "not a name"}').reason
-    assert "5 is no call" in read_action('[{"name": "f"}, 5]').reason
+    assert "5 is not a call" in read_action('[{"name": "f"}, 5]').reason
     with pytest.raises(CallError, match="holds 2 calls, not one"):
         read_call("[f(), g()]")
 

@@ -50,7 +50,7 @@ def test_the_answer_is_found(reply):
         ('{"config": {"a": -Infinity}}', "-Infinity is not a JSON number"),
         ('{"a": 1, "a": 2}', "'a' appears twice"),
         ('{"a": ' + "9" * 5000 + "}", "thousands of digits"),
-        ('{"a":' * 100_000, "nested too deep"),
+        ('{"a":' * 100_000, "nested too deeply"),
         ("x" * (MAX_CHARACTERS + 1), "at most 1000000 are read"),
     ],
 )
@@ -163,7 +163,7 @@ def test_what_is_nested_too_deep_is_tried_twenty_times(deep, found, monkeypatch)
     if found:
         assert parse_reply("{!" * deep + TEXT) == GOOD
     else:
-        with pytest.raises(ReplyError, match="nested too deep"):
+        with pytest.raises(ReplyError, match="nested too deeply"):
             parse_reply("{!" * deep + TEXT)
 
 

@@ -343,12 +343,12 @@ def test_four_questions_at_a_time_of_8192_tokens_without_a_cap_unless_told_other
         (
             Rejected("no"),
             None,
-            "no. no answers were kept: give a file to keep them; mend the cause and give the same command",
+            "no. no answers were kept: give a file to keep them; fix the cause and give the same command",
         ),
         (
             Rejected("no"),
             "file",
-            "no. 2 answers are kept in file; mend the cause and give the same command again to go on",
+            "no. 2 answers are kept in file; fix the cause and give the same command again to go on",
         ),
         (
             BudgetExceeded("no"),

@@ -105,9 +105,9 @@ REFUSED = {
         1,
         "moves for agents 0, 1, 2; there are only agents 0 to 1",
     ),
-    "an unknown move": ("Agent 0: RIGHT JUMP\nAgent 1: UP", 1, 16, "'JUMP' is no move"),
+    "an unknown move": ("Agent 0: RIGHT JUMP\nAgent 1: UP", 1, 16, "'JUMP' is not a move"),
     "an unknown first move": ("Agent 0: JUMP\nAgent 1: UP", 1, 10, "no move follows agent 0"),
-    "an unknown character": ("Agent 0: RIGHT ^\nAgent 1: UP", 1, 16, "'^' is no move"),
+    "an unknown character": ("Agent 0: RIGHT ^\nAgent 1: UP", 1, 16, "'^' is not a move"),
     "cells": ("Agent 0: (0,0) -> (0,1)\nAgent 1: (1,1)", 1, 1, "cells instead of moves"),
     "numbers": ('{"agent_0": [2], "agent_1": [0]}', 1, 14, "may be a count or a step"),
     "numbers in a table": ("| Agent 0 | 2 | 1 |\n| Agent 1 | UP |", 1, 13, "no move follows agent 0"),
@@ -147,7 +147,7 @@ REFUSED = {
         "Agent 0:\n1. UP\n2. JUMP\n3. UP\nAgent 1: UP",
         3,
         1,
-        "this line of the list is no move",
+        "this line of the list is not a move",
     ),
     "a gap in the numbers": ("Agent 0:\n1. UP\n3. UP\nAgent 1: UP", 3, 4, "numbered 1, 3"),
     "moves after a full stop": ("Agent 0: UP. Then it goes RIGHT\nAgent 1: UP", 1, 27, "behind the end of the list"),
@@ -164,8 +164,8 @@ REFUSED = {
     "a repeated list": ("Agent 0: [UP] * 3\nAgent 1: [UP]", 1, 15, "a list is repeated"),
     "a diagonal": ("Agent 0: UP-LEFT\nAgent 1: UP", 1, 10, "may be both, or one of them"),
     "this or that": ("Agent 0: UP/LEFT, UP\nAgent 1: UP", 1, 10, "may be both, or one of them"),
-    "a diagonal in letters": ("Agent 0: N NE\nAgent 1: S", 1, 12, "'NE' is no move"),
-    "an empty string": ('{"agent_0": ["UP", ""], "agent_1": ["UP"]}', 1, 20, "an empty string is no move"),
+    "a diagonal in letters": ("Agent 0: N NE\nAgent 1: S", 1, 12, "'NE' is not a move"),
+    "an empty string": ('{"agent_0": ["UP", ""], "agent_1": ["UP"]}', 1, 20, "an empty string is not a move"),
     "an empty string among lists": ('[["UP", "", "UP"], ["UP"]]', 1, 20, "lists of moves: 1, agents: 2"),
     "an empty cell of a table of steps": ("| 1 | UP | UP |\n| 2 | UP | |", 1, 1, "rows of moves: 1, agents: 2"),
     "phases": ("Phase 1:\nAgent 0: U U\nAgent 1: L L\nPhase 2:\nAgent 0: R\nAgent 1: L", 5, 1, "may go on from those"),
@@ -186,7 +186,7 @@ def test_refuses(name):
 
 def test_a_refusal_quotes_what_stands_there():
     assert str(mfl.parse_plan("Well:\nAgent 0: RIGHT JUMP", 1)) == (
-        "line 2, column 16, at 'JUMP': 'JUMP' is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT"
+        "line 2, column 16, at 'JUMP': 'JUMP' is not a move; the moves are LEFT, DOWN, RIGHT, UP and WAIT"
     )
 
 

@@ -193,6 +193,6 @@ def evaluate_model(
         kept = (
             f"{answered} answers are kept in {answers}" if answers else "no answers were kept: give a file to keep them"
         )
-        remedy = "raise the cap" if isinstance(error, BudgetExceeded) else "mend the cause"
+        remedy = "raise the cap" if isinstance(error, BudgetExceeded) else "fix the cause"
         raise RunError(f"{error}. {kept}; {remedy} and give the same command again to go on") from error
     return table.with_reference(), asked.meter

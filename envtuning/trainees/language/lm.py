@@ -193,7 +193,7 @@ class LMTrainee(Trainee):
 
         updates = untrusted.parsed((folder / COUNTED).read_bytes())
         if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
-            raise ValueError(f"{COUNTED} holds {updates!r:.60}, no number of updates")
+            raise ValueError(f"{COUNTED} holds {updates!r:.60}, not a number of updates")
         load_weights(folder, self.model)
         load_optimiser(folder, self.optimiser)
         self.updates = updates

@@ -24,7 +24,7 @@ MAX_CALLS = 100  # in an action
 MAX_DEPTH = 60  # of lists and dicts in an argument, JSON's own brackets included
 MAX_DIGITS = 4_000  # of a number; Python itself refuses to print more than 4,300
 
-_TOO_DEEP = f"brackets nested too deep: at most {MAX_DEPTH}"
+_TOO_DEEP = f"brackets are nested too deeply: at most {MAX_DEPTH}"
 LITERALS = (str, int, float, bool, type(None))
 
 
@@ -148,7 +148,7 @@ def _read_json(body: str) -> list[Call]:
     except RecursionError:
         raise CallError(_TOO_DEEP) from None
     except ValueError as error:
-        raise CallError(f"the action is no JSON: {error}") from None
+        raise CallError(f"the action is not JSON: {error}") from None
     _raise_unless_literal(data)
     return [_call_of(entry) for entry in (data if isinstance(data, list) else [data])]
 
@@ -157,7 +157,7 @@ def _call_of(entry: Any) -> Call:
     """From the keys that models write: name or function; arguments, parameters or args; OpenAI's nested function."""
     wanted = 'write {"name": TOOL, "arguments": {…}}'
     if not isinstance(entry, dict):
-        raise CallError(f"{entry!r:.60} is no call: {wanted}")
+        raise CallError(f"{entry!r:.60} is not a call: {wanted}")
     if isinstance(entry.get("function"), dict):
         entry = entry["function"]
     name = entry.get("name", entry.get("function"))
@@ -168,7 +168,7 @@ def _call_of(entry: Any) -> Call:
         except RecursionError:
             raise CallError(_TOO_DEEP) from None
         except ValueError:
-            raise CallError(f"the arguments of {name!r:.60} are a text that is no JSON: {wanted}") from None
+            raise CallError(f"the arguments of {name!r:.60} are a text that is not JSON: {wanted}") from None
         _raise_unless_literal(arguments)
     if not _is_name(name):
         raise CallError(f"{name!r:.60} names no tool: {wanted}")
@@ -200,13 +200,13 @@ def _read_python(body: str) -> list[Call]:
 
 def _call_of_node(node: ast.expr, body: str) -> Call:
     if not isinstance(node, ast.Call):
-        raise CallError(f"{_source(node, body)} is no call: write tool(argument=value)")
+        raise CallError(f"{_source(node, body)} is not a call: write tool(argument=value)")
     if isinstance(node.func, ast.Name):
         name = node.func.id
     elif isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
         name = node.func.attr  # TradingBot.place_order(…): the class is not part of the tool's name
     else:
-        raise CallError(f"{_source(node.func, body)} is no tool's name: write tool(argument=value)")
+        raise CallError(f"{_source(node.func, body)} is not the name of a tool: write tool(argument=value)")
     named: dict[str, Any] = {}
     for keyword in node.keywords:
         if keyword.arg is None:

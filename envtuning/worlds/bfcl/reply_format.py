@@ -63,7 +63,7 @@ def _read_xml(text: str) -> Action:
     if calls is None:
         return Unreadable(f"after </think> there is not exactly one <tool_call> or <answer>: {WANTED}")
     if not calls.startswith("[") or calls == "[]":
-        return Unreadable(f"<tool_call> holds no list of calls: {WANTED}")
+        return Unreadable(f"<tool_call> does not hold a list of calls: {WANTED}")
     return read_json_calls(calls)
 
 

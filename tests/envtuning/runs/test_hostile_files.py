@@ -50,9 +50,9 @@ def refused(tmp_path: Path, text: str, *more: object) -> str:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: " + "[" * 3000 + "]" * 3000, "nested too deep"),
-        ('{"a": ' + "[" * 100_000, "nested too deep"),
-        ("a: " + "[" * 60 + "]" * 60, "nested too deep"),
+        ("a: " + "[" * 3000 + "]" * 3000, "nested too deeply"),
+        ('{"a": ' + "[" * 100_000, "nested too deeply"),
+        ("a: " + "[" * 60 + "]" * 60, "nested too deeply"),
         (BASE + f"seed: {'7' * 5000}", "neither YAML nor JSON"),
         ('{"extends": "scripted", "seed": ' + "7" * 5000 + "}", "neither YAML nor JSON"),
         (BASE + f"seed: {'7' * 40}", "seed"),
@@ -288,7 +288,7 @@ def test_what_is_the_runs_own_is_in_no_options(tmp_path, monkeypatch, text, plac
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bashrc").write_text("mine\n")
     for more in ((), ("--trust", f"option:engineer.options.{place}")):
-        assert f"{place} is the run's own to set" in refused(tmp_path, BASE + text, *more)
+        assert f"{place} is set by the run" in refused(tmp_path, BASE + text, *more)
     assert (tmp_path / "bashrc").read_text() == "mine\n"
     assert not (tmp_path / "desk").exists()
 

@@ -244,7 +244,7 @@ def nested(levels: int) -> str:
             json.dumps({"a": "x" * 999_992}),
             "has 1,000,001 characters, at most 1,000,000",
         ),
-        (nested(50), nested(51), "is nested too deep: at most 50 levels are read"),
+        (nested(50), nested(51), "is nested too deeply: at most 50 levels are read"),
         (json.dumps({"a": [0] * 99_998}), json.dumps({"a": [0] * 99_999}), "holds more than 100,000 values"),
     ],
     ids=["length", "depth", "values"],
@@ -259,7 +259,7 @@ def test_a_text_is_read_up_to_a_bound(text, over, says):
     ("text", "says"),
     [
         ("[1]", "holds list, not a mapping"),
-        ("a: &a {x: *a}", "is nested too deep"),  # for ever
+        ("a: &a {x: *a}", "is nested too deeply"),  # for ever
         ('{"a": 1, "a": 2}', "has the key 'a' twice"),
         ('{"a": Infinity}', "has the number Infinity"),
         ("a: {b: 1, b: 2}", r"has the key 'b' twice in one mapping \(line 1\)"),
@@ -286,7 +286,7 @@ def test_one_value_is_bounded_too():
     with pytest.raises(NotReadable, match="more than 100,000 values"):
         raise_unless_bounded({"a": set(range(100_000)), "b": "no more " * 100_000})
     assert read_value("[1, {a: 2}]") == [1, {"a": 2}]
-    with pytest.raises(NotReadable, match="nested too deep"):
+    with pytest.raises(NotReadable, match="nested too deeply"):
         read_value("[" * 60 + "]" * 60)
 
 
