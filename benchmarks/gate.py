@@ -50,6 +50,7 @@ class Variant:
     updates: int = 60
     batch: int = 16
     pretrain: int = 600  # updates of a root, on what it masters
+    cases: int = 50  # of each task in a report
 
     @property
     def root(self) -> str:
@@ -368,7 +369,7 @@ def play(variant: Variant, runs: list[Run]) -> list[Seen]:
     seen = [Seen(t, order.permutation(t.n), variant) for t, order in zip(tasks, orders, strict=True)]
     opt = torch.optim.Adam(policies.parameters(), fused=True)
     for stage in range(variant.stages + 1):
-        success, letters = report(policies, tasks, 200 if stage == variant.stages else 50, tests)
+        success, letters = report(policies, tasks, 200 if stage == variant.stages else variant.cases, tests)
         entropy = cache(partial(own_entropy, policies, tasks, 50, asks))  # of all side by side, once a stage at most
         for i, (one, right, close) in enumerate(zip(seen, success, letters, strict=True)):
             one.stage = stage

@@ -65,7 +65,7 @@ def config_of(parts: np.ndarray) -> TasksConfig:
 
 def report_of(seen: Seen, stages: int) -> StageReport:
     """The report after so many trained stages."""
-    episodes = 50
+    episodes = seen.variant.cases
     records = []
     for stage in range(stages):
         success = seen.success[stage + 1].tolist()
