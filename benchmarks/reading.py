@@ -22,8 +22,8 @@ OPEN_LOOP = {
     "target-only": "trains on the target alone",
     "warm-target": "one easy stage, then the target",
     "mixture": "half easy, half target, from the first step",
-    "ladder": "steps to the target, written beforehand",
-    "searched": "steps found by a search on other seeds",
+    "ladder": "fixed steps to the target, written by hand",
+    "searched": "fixed steps, found by a search on other seeds",
     "rules-average": "`rules` with reports averaged over other runs",
 }
 TARGETS = {
@@ -39,12 +39,12 @@ FRESH = 16  # roots
 READS = {
     ("gate", "oracle"): "an oracle | nothing: it is told which tasks the policy lacks",
     ("gate_engineers", "reader"): "`reader` | the success of every task, after each stage",
-    ("gate_rivals", "read-once"): "a simple rule | the success of every task, after the first stage only",
+    ("gate_rivals", "read-once"): "a simple rule | the success of every task, after the first stage alone",
     ("gate", "searched"): "the best of five fixed schedules | nothing",
     (
         "gate_engineers",
         "give-up",
-    ): "`give-up`, the best of four rules that share out data by success | the success of every task, after each stage",
+    ): "`give-up`, the best of four rules that set a task's share by its success | the success of every task, after each stage",
     ("gate_engineers", "average"): "`reader`, control | the mean results of other policies",
     ("gate_engineers", "permuted"): "`reader`, control | its own results, each under the name of another task",
 }

@@ -159,7 +159,7 @@ def serve(
     temperature: Annotated[float, typer.Option(min=0, help="Temperature; 0: always the likeliest token.")] = 0.7,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
 ) -> None:
-    """Serve a local model to any OpenAI client; with a schema, replies match it to the letter, bounds included."""
+    """Serve a local model to any OpenAI client; if a request has a schema, the reply matches it exactly, bounds included."""
     require("torch", "transformers", "llguidance", extra="local")
     chat = LocalChat(model, device=device, temperature=temperature, seed=seed)
     chat.load_now()

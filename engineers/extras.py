@@ -10,10 +10,13 @@ def require(*modules: str, extra: str) -> None:
     missing = [name for name in modules if not _is_installed(name)]
     if missing:
         raise ImportError(
-            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: "
-            f'pip install "mapf-frozenlake[{extra}]", or in a checkout pip install ".[{extra}]"',
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: {how_to_install(extra)}",
             name=missing[0],
         )
+
+
+def how_to_install(extra: str) -> str:
+    return f'pip install "mapf-frozenlake[{extra}]", or in a checkout pip install ".[{extra}]"'
 
 
 def _is_installed(name: str) -> bool:

@@ -96,14 +96,16 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     try:
         module = import_module(module_name)
     except ImportError as error:
-        raise ImportError(f"{module_name!r} cannot be imported ({error})", name=error.name) from error
+        searched = f"; it is neither installed nor in {here}" if error.name == module_name else ""
+        raise ImportError(f"{module_name!r} cannot be imported ({error}{searched})", name=error.name) from error
     except (ValueError, TypeError) as error:  # an empty or a relative module name
         raise ImportError(f"{module_name!r} cannot be imported ({error})", name=module_name) from error
     except (Exception, SystemExit) as error:  # its code raised an error or called exit
         cause = f"its code raised {type(error).__name__}: {error}"
         raise ImportError(f"{module_name!r} cannot be imported ({cause})", name=module_name) from error
     if not hasattr(module, attribute):
-        raise ImportError(f"{module_name} has no {attribute!r}", name=module_name)
+        where = getattr(module, "__file__", None) or f"the folder {next(iter(module.__path__))}"
+        raise ImportError(f"{module_name} has no {attribute!r} ({module_name} is {where})", name=module_name)
     return getattr(module, attribute)
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from engineers.extras import how_to_install
 from envtuning.cli import MODULES
 
 # Each of these extras includes the command line; the first is the default.
 EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "openenv": "openenv", "tensorboard": "rllib", "atlas": "atlas"}
 ANY = "rllib"
 NOTES = f"""\
-Install an extra by pip install 'mapf-frozenlake[EXTRA]'.
+Install an extra by {how_to_install("EXTRA")}.
 A run needs the extra of its trainee: {ANY} for ppo, rllib and scripted; sb3; grpo; bfcl for menu, in the world of tools.
 `evaluate` asks local models with grpo; for providers add openai, gemini or litellm.
 """
@@ -27,7 +28,7 @@ def answer(arguments: Sequence[str], missing: str) -> tuple[str, int]:
     if named is None and asked_for_help:
         return _overview(known), 0
     extra = EXTRAS.get(named or "", ANY)
-    said = f"envtuning{f' {named}' if named else ''} needs {missing}: pip install 'mapf-frozenlake[{extra}]'"
+    said = f"envtuning{f' {named}' if named else ''} needs {missing}: {how_to_install(extra)}"
     return (f"{known[named].said}\n{said}", 0) if named and asked_for_help else (said, 1)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from engineers.extras import how_to_install
+
 
 def needs(what: str, error: ImportError, extra: str = "rllib") -> ModuleNotFoundError:
     """The error for an import that failed because an extra is missing; by default the extra of loop and RLlib."""
     missing = (error.name or str(error)).partition(".")[0]
-    return ModuleNotFoundError(f"{what} needs {missing}: pip install 'mapf-frozenlake[{extra}]'", name=error.name)
+    return ModuleNotFoundError(f"{what} needs {missing}: {how_to_install(extra)}", name=error.name)

@@ -16,7 +16,10 @@ from mapf_frozenlake.text.trl import judged_reply, prompt_row
 try:
     import verifiers.v1 as vf
 except ImportError as error:
-    raise ImportError("mapf_lake needs verifiers: pip install 'mapf-frozenlake[verifiers]'", name=error.name) from None
+    raise ImportError(
+        'mapf_lake needs verifiers: pip install "mapf-frozenlake[verifiers]", or in a checkout pip install ".[verifiers]"',
+        name=error.name,
+    ) from None
 
 __all__ = ["LakeTaskset"]
 

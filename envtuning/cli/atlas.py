@@ -40,8 +40,8 @@ Engineers = Annotated[
 Context = Annotated[
     str | None, typer.Option(help=f"The parts of the report in a language model's prompt: {', '.join(CONTEXTS)}.")
 ]
-MaxCost = Annotated[float | None, typer.Option(help="Most US dollars for all questions together.")]
-MaxTokens = Annotated[int | None, typer.Option(help="Most tokens for all questions together.")]
+MaxCost = Annotated[float | None, typer.Option(help="Upper limit in US dollars for all questions together.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Upper limit of tokens for all questions together.")]
 Transcripts = Annotated[
     Path, typer.Option(help="Folder for the transcripts of models; --engineer replay/FOLDER replays one.")
 ]

@@ -70,20 +70,24 @@ def evaluate(
     ] = Path("answers.jsonl"),
     style: Annotated[str, typer.Option(help="How boards are written: paper, coordinates or short.")] = "paper",
     workers: Annotated[int, typer.Option(min=1, help="Number of questions at the same time.")] = 4,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of one reply, including thoughts.")] = 8_192,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, help="Upper limit of tokens of one reply, including thoughts.")
+    ] = 8_192,
     max_cost: Annotated[
         float | None,
-        typer.Option(min=0, help="Most US dollars for all replies in the file; the model's price must be known."),
+        typer.Option(
+            min=0, help="Upper limit in US dollars for all replies in the file; the model's price must be known."
+        ),
     ] = None,
     max_total_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Most tokens for all questions and replies of the file.")
+        int | None, typer.Option(min=1, help="Upper limit of tokens for all questions and replies of the file.")
     ] = None,
     temperature: Annotated[
         float | None,
         typer.Option(min=0, help="0 is greedy. Default: 0 for local models, the provider's own for others."),
     ] = None,
 ) -> None:
-    """Score a language model on the first paper's benchmark, beside the published results."""
+    """Score a language model on the benchmark of From Trainee to Trainer, beside the published results."""
     from envtuning.show.working import Working
     from envtuning.trainees.language.evaluate import evaluate_model
 

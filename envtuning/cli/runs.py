@@ -44,7 +44,9 @@ def run(
         str | None,
         typer.Option(help="The parts of the report in a language model's prompt: V1 to V6, informed or full."),
     ] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Most US dollars for the engineer in a run.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Upper limit in US dollars for the engineer in a run.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The run's folder; with several seeds, the folder that holds them.")
     ] = None,

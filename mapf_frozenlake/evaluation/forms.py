@@ -49,7 +49,7 @@ def form_of(policy: Any) -> Form:
             return "text"
     raise LakeError(
         f"cannot tell which form of policy {policy!r} is: pass form='solver' (an Instance to a plan), form='text' (a string "
-        "to a string) or form='neural' (an object with act and env_kwargs)"
+        "to a string) or form='neural' (an object with act and env_kwargs; sb3_policy makes one of a Stable-Baselines3 model)"
     )
 
 

@@ -185,7 +185,7 @@ def excluded_keys(exclude: Exclude) -> NDArray[np.uint64]:
         raise LakeError(f"exclude={exclude!r}: give an InstanceSet or several; load_suite(name) gives a suite's")
     sets = list(sets)
     if strange := [one for one in sets if not isinstance(one, InstanceSet)]:
-        raise LakeError(f"exclude has a {type(strange[0]).__name__}: give InstanceSets")
+        raise LakeError(f"exclude holds an object of type {type(strange[0]).__name__}: give InstanceSets")
     return np.unique(np.concatenate([np.empty(0, np.uint64), *(canonical_keys(one) for one in sets)]))
 
 

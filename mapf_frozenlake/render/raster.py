@@ -88,5 +88,7 @@ def _pillow() -> Any:
         import PIL.ImageDraw
         import PIL.ImageFont
     except ImportError as error:
-        raise ImportError('drawing pixels needs Pillow: pip install "mapf-frozenlake[render]"') from error
+        raise ImportError(
+            'drawing pixels needs Pillow: pip install "mapf-frozenlake[render]", or in a checkout pip install ".[render]"'
+        ) from error
     return PIL

@@ -42,5 +42,7 @@ def _pygame() -> Any:
     try:
         import pygame
     except ImportError as error:
-        raise ImportError('render_mode="human" needs pygame: pip install "mapf-frozenlake[render]"') from error
+        raise ImportError(
+            'render_mode="human" needs pygame: pip install "mapf-frozenlake[render]", or in a checkout pip install ".[render]"'
+        ) from error
     return pygame

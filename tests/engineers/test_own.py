@@ -152,19 +152,21 @@ def test_what_is_not_trusted_is_not_run_and_the_packages_of_this_project_need_no
 @pytest.mark.parametrize(
     ("place", "said", "module"),
     [
-        ("no_such_module:make", r"^'no_such_module' cannot be imported \(No module named 'no_such_module'\)$", "no_such_module"),
+        ("no_such_module:make", r"^'no_such_module' cannot be imported \(No module named 'no_such_module'; it is neither installed nor in /.*\)$", "no_such_module"),
         ("own_exits:make", r"^'own_exits' cannot be imported \(its code raised SystemExit: 0\)$", "own_exits"),
         ("own_raises:make", r"\(its code raised ZeroDivisionError: division by zero\)$", "own_raises"),
         ("own_needs:make", r"^'own_needs' cannot be imported \(No module named 'nowhere_at_all'\)$", "nowhere_at_all"),
         (":make", r"^'' cannot be imported \(Empty module name\)$", ""),
-        ("own_fine:nothing", "^own_fine has no 'nothing'$", "own_fine"),
-        ("own_fine", "^own_fine has no ''$", "own_fine"),
+        ("own_fine:nothing", r"^own_fine has no 'nothing' \(own_fine is /.*own_fine.py\)$", "own_fine"),
+        ("own_folder:make", r"^own_folder has no 'make' \(own_folder is the folder /.*own_folder\)$", "own_folder"),
+        ("own_fine", r"^own_fine has no '' \(own_fine is /.*own_fine.py\)$", "own_fine"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_found_is_said_with_the_module_that_is_missing(tmp_path, monkeypatch, place, said, module):
     files = {"exits": "raise SystemExit(0)", "raises": "1 / 0", "needs": "import nowhere_at_all", "fine": "make = 1"}
     for name, text in files.items():
         (tmp_path / f"own_{name}.py").write_text(text)
+    (tmp_path / "own_folder").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError, match=said) as error:
         object_at(place)

@@ -175,7 +175,7 @@ def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
         (
             "own_nowhere:make",
             UnknownEngineer,
-            r"'own_nowhere' cannot be imported \(No module named 'own_nowhere'\): write",
+            r"'own_nowhere' cannot be imported \(No module named 'own_nowhere'; .*\): write",
         ),
         ("own_broken:make", UnknownEngineer, r"'own_broken' cannot be imported \(No module named 'no_such_package'\)"),
         (":make", UnknownEngineer, "'' cannot be imported"),

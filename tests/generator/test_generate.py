@@ -295,7 +295,7 @@ def test_check_config_passes_what_can_be_drawn():
         ({"certify": "nope"}, "certify='nope': give one of 'exact'"),
         ({"exclude": "quick"}, "exclude='quick': give an InstanceSet"),
         ({"exclude": 5}, "exclude=5: give an InstanceSet"),
-        ({"exclude": [7]}, "exclude has a int"),
+        ({"exclude": [7]}, "exclude holds an object of type int"),
         ({"config": {"num_agents": 2}}, "a dict for a config"),
     ],
 )

@@ -44,7 +44,11 @@ def test_a_command_that_is_called_names_its_own_extra():
     [
         ([], "Usage: envtuning COMMAND", 0),
         (["pretrain", "--help"], "mapf-frozenlake[grpo]", 0),
-        (["run", "scripted"], "envtuning run needs typer: pip install 'mapf-frozenlake[rllib]'", 1),
+        (
+            ["run", "scripted"],
+            'envtuning run needs typer: pip install "mapf-frozenlake[rllib]", or in a checkout pip install ".[rllib]"',
+            1,
+        ),
         (["nonsense"], "envtuning needs typer: pip install", 1),
     ],
 )

@@ -20,6 +20,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from engineers.backends.plain_text import missing_template
 from engineers.backends.weights import WEIGHTS, raise_unless_data
+from engineers.extras import how_to_install
 from envtuning.trainees.language.options import LanguageOptions, named
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
@@ -233,7 +234,7 @@ def _lora(settings: dict[str, Any] | None) -> Any:
         from peft import LoraConfig
     except ImportError as error:
         raise ImportError(
-            'lora needs peft: pip install "mapf-frozenlake[lora]", or in a checkout pip install ".[lora]"',
+            f"lora needs peft: {how_to_install('lora')}",
             name=error.name,
         ) from None
     return LoraConfig(task_type="CAUSAL_LM", **settings)

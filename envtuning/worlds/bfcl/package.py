@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, Literal, get_args
 
 from engineers.errors import Mendable
+from engineers.extras import how_to_install
 
 Version = Literal["v4", "v3-paper"]
 VERSIONS: tuple[Version, ...] = get_args(Version)
@@ -267,7 +268,7 @@ def _import(version: Version, root: Path) -> Package:
         for name in TOOL_CLASSES:
             package.tool_class(name)
     except ImportError as error:
-        raise PackageError(f"bfcl-eval needs {error.name}: pip install 'mapf-frozenlake[bfcl]'") from error
+        raise PackageError(f"bfcl-eval needs {error.name}: {how_to_install('bfcl')}") from error
     finally:
         sys.path.remove(str(root))
     return package
