@@ -168,22 +168,27 @@ def norm(h: Tensor) -> Tensor:
     return F.layer_norm(h, h.shape[-1:])
 
 
-def train(policies: Policies, tasks: list[Tasks], which: np.ndarray, rngs: list, opt: Any, rate: Callable) -> None:
-    """Updates on rows of slices: ``which`` is policy, update, row."""
+def train(
+    policies: Policies, tasks: list[Tasks], which: np.ndarray, rngs: list, opt: Any, rate: Callable
+) -> np.ndarray:
+    """Updates on rows of slices: ``which`` is policy, update, row. Returns as many: which rows the policy had right before their update."""
     n, updates, batch = which.shape
     made = [each.make(rows.reshape(-1), rng) for each, rows, rng in zip(tasks, which, rngs, strict=True)]
     tokens, answer = (torch.stack(a).view(n, updates, batch, -1) for a in zip(*made, strict=True))
     wanted = tokens[..., tasks[0].longest + 2 :].clamp(max=tasks[0].alphabet - 1)
     weight = answer.float() / answer.float().sum((2, 3), keepdim=True)
+    right = np.empty(which.shape, bool)
     for update in range(updates):
         for group in opt.param_groups:
             group["lr"] = rate(update)
         logits = policies(tokens[:, update])
         losses = F.cross_entropy(logits.flatten(0, 2), wanted[:, update].flatten(), reduction="none")
+        right[:, update] = ((logits.argmax(-1) == wanted[:, update]) | ~answer[:, update]).all(-1).numpy()
         opt.zero_grad()
         (losses * weight[:, update].flatten()).sum().backward()
         policies.clip()
         opt.step()
+    return right
 
 
 @torch.no_grad()
@@ -250,6 +255,9 @@ class Seen:
     success: list[np.ndarray] = field(default_factory=list)
     letters: list[np.ndarray] = field(default_factory=list)
     drawn: list[np.ndarray] = field(default_factory=list)  # the parts of the data in each stage so far
+    trained: list[tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=list
+    )  # by stage: the slice of each row, and whether it was right
     entropy: Callable[[], np.ndarray] | None = None  # of the policy's own answers now; made where an arm asks for it
     entropies: list[np.ndarray] = field(default_factory=list)  # what an arm that asks has seen of it
 
@@ -387,7 +395,9 @@ def play(variant: Variant, runs: list[Run]) -> list[Seen]:
         size = (variant.updates, variant.batch)
         which = [rng.choice(variant.slices, size, p=one.drawn[-1]) for rng, one in zip(draws, seen, strict=True)]
         rising = lambda u, w=warm: variant.rate * min(1.0, (u + 1) / (w + 1))  # noqa: E731
-        train(policies, tasks, np.stack(which), draws, opt, rising)
+        right = train(policies, tasks, np.stack(which), draws, opt, rising)
+        for one, rows, hits in zip(seen, which, right, strict=True):
+            one.trained.append((rows, hits))
     return seen
 
 

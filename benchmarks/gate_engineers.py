@@ -46,6 +46,7 @@ FLOORS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)  # the gate's arms have four settings at
 CONTROLLED = "reader"
 
 Rows = dict[str, dict[str, Any]]  # an arm's figures by its name
+Results = Callable[[Seen, int], list[SliceResult]]  # what a report has of a stage
 
 
 class Task(BaseModel):
@@ -63,16 +64,20 @@ def config_of(parts: np.ndarray) -> TasksConfig:
     return TasksConfig(slices={f"task-{i}": Task(share=share) for i, share in enumerate(shares.tolist())})
 
 
-def report_of(seen: Seen, stages: int) -> StageReport:
+def asked_after(seen: Seen, stage: int) -> list[SliceResult]:
+    """The success of every task on the questions of the report."""
+    return [result(i, seen.variant.cases, rate) for i, rate in enumerate(seen.success[stage + 1].tolist())]
+
+
+def result(task: int, episodes: int, rate: float) -> SliceResult:
+    return SliceResult(name=f"task-{task}", episodes=episodes, metrics={"success_rate": rate})
+
+
+def report_of(seen: Seen, stages: int, results: Results = asked_after) -> StageReport:
     """The report after so many trained stages."""
-    episodes = seen.variant.cases
     records = []
     for stage in range(stages):
-        success = seen.success[stage + 1].tolist()
-        rows = [
-            SliceResult(name=f"task-{i}", episodes=episodes, metrics={"success_rate": rate})
-            for i, rate in enumerate(success)
-        ]
+        rows = results(seen, stage)
         cost = {"updates": float(seen.variant.updates)}
         drawn = config_of(seen.drawn[stage]).model_dump(mode="json")
         records.append(StageRecord(stage=stage, config=drawn, results=rows, cost=cost))
@@ -155,14 +160,16 @@ AGAINST = [("checkpoint", other) for other in ("base", "even", "failure-share", 
 AGAINST += [("reader-checkpoint", "reader")]
 
 
-def asking(engineer: Engineer, told: Callable[[Seen], list[np.ndarray]] = success) -> Callable[[Any, Seen], np.ndarray]:
+def asking(
+    engineer: Engineer, told: Callable[[Seen], list[np.ndarray]] = success, results: Results = asked_after
+) -> Callable[[Any, Seen], np.ndarray]:
     """An arm of the gate: even draws first, then what the engineer proposes."""
 
     def arm(_config: Any, seen: Seen) -> np.ndarray:
         known = replace(seen, success=told(seen))
         if seen.stage == 0:
             return np.ones(seen.tasks.n)
-        report = report_of(known, seen.stage)
+        report = report_of(known, seen.stage, results)
         proposed = engineer.propose(report, config_of(seen.drawn[-1])).config
         return np.array([task.share for task in proposed.slices.values()])
 

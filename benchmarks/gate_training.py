@@ -1,0 +1,104 @@
+"""What ``reader`` gains from the successes in training alone, which cost nothing: ``python -m benchmarks.gate_training``.
+
+``python -m benchmarks.gate_cost`` found that the gain of ``reader`` does not survive if it pays for its reports. But every stage shows for
+free how often the policy was right on the questions that it trained on, each before its own update. Here a report has these successes
+and no others: about 40 questions of a task under even draws, none of a task that is not drawn. Roots, draws, tests and budget are those
+of ``python -m benchmarks.gate_engineers``.
+
+Written before any of these runs: a report counts all updates of a stage or its last half, whichever ends higher on the two tuning roots
+with two training seeds. Reading pays without a cost if the least one-sided 95 % bound of the mean gain of ``reader`` over the open-loop
+arms is above zero on the sixteen fresh roots, and ``permuted``, the control, is not above the best of them. ``read-once`` gets the same
+successes of the first stage, with its threshold chosen from four on the same tuning roots: a simple rule may do as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+import engineers
+from benchmarks import gate
+from benchmarks._command import arguments_of, command, record_if_asked
+from benchmarks.gate import FRESH, SLOW, TUNE, Run, Seen
+from benchmarks.gate_cost import setting
+from benchmarks.gate_engineers import TRAININGS, asking, line, measured, result
+from benchmarks.gate_rivals import kept_beside
+from engineers.controls import permuted
+from engineers.report import SliceResult
+
+PARTS = (1.0, 0.5)  # of a stage's updates, its last ones
+THRESHOLDS = (0.1, 0.2, 0.35, 0.5)  # from which success on ``read-once`` counts a task as known
+
+Config = tuple[float, float]  # part, and the threshold of ``read-once``
+
+
+def counted(part: float, seen: Seen, stage: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each task: the questions of training in the stage's last updates, and how many of them were right."""
+    rows, right = (one[-round(part * len(one)) :].ravel() for one in seen.trained[stage])
+    return tuple(np.bincount(rows, weights, minlength=seen.tasks.n) for weights in (None, right))  # type: ignore[return-value]
+
+
+def in_training(part: float, seen: Seen, stage: int) -> list[SliceResult]:
+    questions, right = counted(part, seen, stage)
+    return [result(i, int(n), float(right[i] / n)) for i, n in enumerate(questions) if n]
+
+
+def reading(control: Callable[[Any], Any] | None = None) -> Callable[[Config, Seen], np.ndarray]:
+    reader = engineers.make("reader")
+    told = reader if control is None else control(reader)
+    return lambda config, seen: asking(told, results=partial(in_training, config[0]))(None, seen)
+
+
+def read_once(config: Config, seen: Seen) -> np.ndarray:
+    """``read-once`` of gate_rivals, by the successes in the first stage's training."""
+    part, kept = setting("read-once")
+    if seen.stage == 0:
+        return np.ones(seen.tasks.n)
+    questions, right = counted(config[0], seen, 0)
+    known = right >= config[1] * np.maximum(questions, 1)
+    failing = seen.order[~known[seen.order]]
+    return kept_beside(np.isin(np.arange(seen.tasks.n), failing[: max(1, round(part * len(failing)))]), known, kept)
+
+
+ARMS = {
+    "reader": reading(),
+    "permuted": reading(lambda reader: permuted(reader, 0)),
+    "read-once": read_once,
+}
+CONFIGS = {"reader": [(part, 0.0) for part in PARTS], "read-once": [(part, at) for part in PARTS for at in THRESHOLDS]}
+gate.ARMS |= {f"training {name}": (arm, (None,)) for name, arm in ARMS.items()}
+
+
+def run_of(arm: str, config: Config, root: int, training: int) -> Run:
+    return Run(root, f"training {arm}", config, training)
+
+
+def on_tuning_roots(arm: str) -> dict[Config, float]:
+    runs = {
+        config: [run_of(arm, config, root, seed) for root in TUNE for seed in range(TRAININGS)]
+        for config in CONFIGS[arm]
+    }
+    return {config: float(np.mean([row["end"] for row in gate.rows(SLOW, each)])) for config, each in runs.items()}
+
+
+def main() -> None:
+    arguments = arguments_of(command(__doc__))
+    torch.set_num_threads(1)
+    tuning = {arm: on_tuning_roots(arm) for arm in CONFIGS}
+    chosen = {arm: max(ends, key=lambda config, ends=ends: ends[config]) for arm, ends in tuning.items()}
+    chosen["permuted"] = chosen["reader"]
+    found = {}
+    for arm in ARMS:
+        found[arm] = measured(SLOW, FRESH, TRAININGS, partial(run_of, arm, chosen[arm]))
+        print(line(arm, found[arm]), chosen[arm], flush=True)
+    fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS}
+    tried = {arm: [{"config": config, "success": end} for config, end in ends.items()] for arm, ends in tuning.items()}
+    record_if_asked(arguments, "gate_training", fresh | {"arms": found, "settings": chosen, "on_tuning_roots": tried})
+
+
+if __name__ == "__main__":
+    main()
