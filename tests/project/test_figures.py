@@ -549,7 +549,7 @@ TOOL_USE = [
     *(Claim(TOOLS, f"bfcl_ground_truth_{version}", lambda f: f"{all_solved(f, 'solves all {}')} tasks of both versions") for version in ("v4", "v3-paper")),
     *(Claim(page, "stage_rule_tools", ended_by_their_rules) for page in (TOOLS, PAPERS)),
     *(Claim(page, "stage_rule_lakes", ended_by_their_rules) for page in (RUNS, PAPERS)),
-    Claim(PAPERS, "stage_rule_lakes", lambda f: f"{legal_moves(f):.1f} %, 60 % asked"),
+    Claim(PAPERS, "stage_rule_lakes", lambda f: f"{legal_moves(f):.1f} %, with 60 % required"),
     Claim(PAPERS, "stage_rule_tools", lambda f: f"ended at a progress of {last_window(f['stages'][1])}"),
     Claim(PAPERS, "bfcl_four_stages_v4", lambda f: f"spent its budget reached {last_window(f['stages'][1])}"),
     Claim(PAPERS, "bfcl_four_stages_v4", lambda f: f"four stages is {after_each(f)} %"),

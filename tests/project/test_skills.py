@@ -124,7 +124,7 @@ def test_a_checkpoints_own_entropy_is_told_as_it_was_measured():
         assert points(f"checkpoint - {other}") in text
     assert PLAYED["differences"]["checkpoint - base"]["high"] < 0
     papers = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    assert f"it ends {points('checkpoint - base')} points from the same by the base's" in papers
+    assert f"it ends {points('checkpoint - base')} points from the same rule with the base's entropy" in papers
     reader = ENGINEERS["reader-checkpoint"]["over_best_open_loop"]
     assert f"it ends {100 * reader['mean']:+.1f} points from the best open loop" in text
     assert reader["low"] < 0 < reader["high"]
