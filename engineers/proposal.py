@@ -114,8 +114,16 @@ class Engineer(ABC):
 
 def as_engineer(made: Any) -> Engineer:
     """An object with a name and ``propose`` as an ``Engineer``. Raises ``TypeError`` for other objects."""
-    if isinstance(made, Engineer):
-        return made
     if not (hasattr(made, "name") and callable(getattr(made, "propose", None))):
         raise TypeError(f"a {type(made).__name__}, which is not an engineer: it needs a name and propose()")
-    return completed(made, Engineer)()
+    engineer: Engineer = made if isinstance(made, Engineer) else completed(made, Engineer)()
+    if not isinstance(engineer.tier, Tier):  # a class may give the number alone
+        engineer.tier = _tier(engineer.name, engineer.tier)
+    return engineer
+
+
+def _tier(name: str, given: Any) -> Tier:
+    try:
+        return Tier(given)
+    except ValueError:
+        raise TypeError(f"engineer {name} has tier={given!r}: give a whole number from 0 to {max(Tier)}") from None

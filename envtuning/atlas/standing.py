@@ -198,12 +198,12 @@ def always(engineer: Engineer, options: Mapping[str, Any], transcripts: Path | N
 
 
 def drawing(tree: StoredTree, say: Say) -> Distances:
-    """Compares configs by the cases that they draw; trees of one world share it. Prints a notice, because this may compile."""
+    """Compares configs by the cases that they draw; trees of one world share it. Prints a notice, because this takes a while."""
     world = tree.spec.run.world
     key = json.dumps([world.name, world.options], sort_keys=True)
     if key not in _DRAWING:
         made = tree.spec.plan.world
-        say(f"draws {made.about.case}s to compare configs; the first time on a machine, that compiles for some seconds")
+        say(f"draws {made.about.case}s to compare configs")
         _DRAWING[key] = Distances(made)
     return _DRAWING[key]
 

@@ -120,21 +120,28 @@ def in_words(found: Gain | None) -> str:
         return "Closed-loop headroom: not measured, because it takes an arm that reads and one that does not."
     points = f"{100 * found.mean:+.1f} points over `{found.above}`"
     bound = "" if found.low is None else f", one-sided 95 % bound {100 * found.low:+.1f}"
-    whose = "the best choice in hindsight" if found.oracle else f"`{found.arm}`, the best arm that reads,"
-    roots, seeds = counted(found.roots, "root"), counted(found.training_seeds, "training seed")
+    if found.low is not None and not found.oracle:
+        bound += ", corrected for the choice among the arms that read"
+    whose = (
+        "the best choice in hindsight" if found.oracle else f"`{found.arm}`, the arm that reads with the highest bound,"
+    )
+    seeds = counted(found.training_seeds, "training seed")
+    measured = (
+        counted(found.roots, "seed") if found.training_seeds == 1 else f"{counted(found.roots, 'root')}, {seeds} each"
+    )
     unclear = (
         "no arm here warms up before the target, so this may be a warm-up"
         if not found.matched
         else "the choice was made on the outcomes that it is scored on, so this is an upper limit"
         if found.oracle
-        else "one root says too little"
+        else "one seed says too little"
     )
     verdict = {
         "some": "some: reading can pay here",
         "none found": "none found: this says nothing about reading",
         "open": f"open: {unclear}",
     }[found.found]
-    return f"Closed-loop headroom: {whose} ends {points}{bound} ({roots}, {seeds} each): {verdict}."
+    return f"Closed-loop headroom: {whose} ends {points}{bound} ({measured}): {verdict}."
 
 
 def _table(success: Success, arm: str) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
 from envtuning.show.console import plain_table
 from envtuning.studies.closed_loop import Gain, best_reader, gain
-from envtuning.studies.intervals import Interval, t_mean
+from envtuning.studies.intervals import FEWEST, Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
 
 MEANINGS = {  # of columns that need an explanation
@@ -198,8 +198,9 @@ def legend(lines: Sequence[Sequence[str]], found: Sequence[Row]) -> str:
     """The meanings of these columns and tiers."""
     said = [f"{heading}: {MEANINGS[heading]}" for heading in lines[0] if heading in MEANINGS]
     tiers = "; ".join(f"{int(tier)} {tier.meaning}" for tier in sorted({row.tier for row in found}))
-    spread = "means over seeds, with 95 % intervals by Student's t from three seeds on; differences are paired by seed"
-    return f"{'; '.join([spread, *said])}. Tiers, each of which includes the lower ones: {tiers}."
+    spread = "means over seeds; 95 % intervals by Student's t, for three seeds or more; differences are paired by seed"
+    few = " A table of fewer than three seeds decides nothing." if any(row.seeds < FEWEST for row in found) else ""
+    return f"{'; '.join([spread, *said])}. Tiers, each of which includes the lower ones: {tiers}.{few}"
 
 
 def bounded(found: Gain | None) -> str:

@@ -12,8 +12,10 @@ from engineers.human import HumanEngineer, make
 from engineers.model import chat
 from engineers.model.engineer import ModelEngineer
 from engineers.model.transcript import Exchange
-from engineers.proposal import Change
+from engineers.plain.base import PlainEngineer
+from engineers.proposal import Change, as_engineer
 from engineers.report import FailureCase, Incident, SliceResult, StageRecord
+from engineers.tiers import Tier
 
 SHOWN = {  # what each context shows beside environment, knobs and the current config
     "V1": {"failures": True},
@@ -164,3 +166,20 @@ def test_a_model_is_asked_three_times_for_4096_tokens_without_caps_until_told_ot
         "context": "informed", "max_attempts": 3, "max_tokens": 4096,
     }  # fmt: skip
     assert [defaults[name] for name in ("max_total_tokens", "max_cost", "ledger", "transcript", "name")] == [None] * 5
+
+
+@pytest.mark.parametrize("derived", [True, False])
+def test_a_tier_may_be_given_as_its_number(derived):
+    class Own(*([PlainEngineer] if derived else [])):
+        name, tier = "own", 5
+
+        def propose(self, report, current, editable=None):
+            raise NotImplementedError
+
+        def design(self, report, current, knobs):
+            raise NotImplementedError
+
+    assert as_engineer(Own()).tier is Tier.SLICE_SUCCESS
+    Own.tier = 11
+    with pytest.raises(TypeError, match="engineer own has tier=11: give a whole number from 0 to 10"):
+        as_engineer(Own())
