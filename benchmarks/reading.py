@@ -34,19 +34,29 @@ TARGETS = {
     "MountainCar": "study_own-world",
 }
 
-# The arms on the text tasks, by result and name: what each one is, and what it reads.
+# The arms on the text tasks, by result and name: what each one is, what it reads, and what that costs.
 FRESH = 16  # roots
 READS = {
-    ("gate", "oracle"): "an oracle | nothing: it is told which tasks the policy lacks",
-    ("gate_engineers", "reader"): "`reader` | the success of every task, after each stage",
-    ("gate_rivals", "read-once"): "a simple rule | the success of every task, after the first stage alone",
-    ("gate", "searched"): "the best of five fixed schedules | nothing",
+    ("gate", "oracle"): "an oracle | which tasks the policy lacks | nothing",
+    (
+        "gate_engineers",
+        "reader",
+    ): "`reader` | a test of every task after each stage | not charged: 1,200 questions a test",
+    ("gate_training", "reader"): "`reader` | the successes in training | nothing",
+    ("gate_training", "read-once"): "a simple rule | the successes in the training of the first stage | nothing",
+    (
+        "gate_cost",
+        "reader by compute",
+    ): "`reader` | a smaller test of every task after each stage | its compute, paid for with updates",
+    ("gate", "searched"): "the best of five fixed schedules | nothing | nothing",
     (
         "gate_engineers",
         "give-up",
-    ): "`give-up`, the best of four rules that set a task's share by its success | the success of every task, after each stage",
-    ("gate_engineers", "average"): "`reader`, control | the mean results of other policies",
-    ("gate_engineers", "permuted"): "`reader`, control | its own results, each under the name of another task",
+    ): "`give-up`, the best of four rules that set a task's share by its success | as `reader` | not charged",
+    (
+        "gate_training",
+        "permuted",
+    ): "`reader`, control | the successes in training, each under another task's name | nothing",
 }
 
 Figures = Mapping[str, Any]
@@ -120,7 +130,7 @@ def arms_on_tasks(result: str) -> Figures:
     figures = json.loads((RESULTS / f"{result}.json").read_text(encoding="utf-8"))["figures"]
     if "studies" in figures:
         (figures,) = [study for study in figures["studies"] if len(study["roots"]) == FRESH]
-    return figures["arms"]
+    return figures["arms"] if "arms" in figures else {f"{row['arm']} {row['charge']}": row for row in figures["rows"]}
 
 
 def over_fixed(arm: Figures) -> str:

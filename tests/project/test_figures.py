@@ -653,7 +653,7 @@ def test_the_atlas_page_says_how_far_real_runs_agree():
     agree = figures_of("atlas_small-corridors")["agreement"]
     assert agree["agree"] == agree["resolved"]
     assert (
-        f"tell {agree['resolved']} of the {agree['pairs']} pairs apart, and the atlas puts all {agree['resolved']} in"
+        f"Of the {agree['pairs']} pairs of engineers, these runs distinguish {agree['resolved']}, and the atlas puts all {agree['resolved']} in"
         in page("docs/atlas.md")
     )
 

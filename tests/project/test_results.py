@@ -250,7 +250,7 @@ def test_the_page_on_the_gym_says_how_learnt_ends_on_lakes():
         f"`failure-share` at {ends['failure-share']} %, `give-up` at {ends['give-up']} % and even draws at {ends['uniform']} %"
     )
     assert said in text
-    assert f"turn difficulties, too, and end at {ends['reader']} %" in text
+    assert f"change difficulties, too, and end at {ends['reader']} %" in text
 
 
 @pytest.mark.parametrize("target", ["small-corridors", "corridors", "three-agents"])

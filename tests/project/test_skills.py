@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 
 import pytest
 
-from benchmarks import gate, gate_engineers, gate_rivals, reading
+from benchmarks import gate, gate_cost, gate_engineers, gate_rivals, reading
 from benchmarks._record import RESULTS
 from envtuning.studies.closed_loop import gain
+from envtuning.studies.intervals import t_mean
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "skills.md").read_text(encoding="utf-8")
 STUDIES = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
 OPEN = ("even", "shares", "warm-up", "blocks", "searched")
 NUMBERS = {5: "five"}
+COST, TRAINING = (
+    json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["figures"]
+    for name in ("gate_cost", "gate_training")
+)
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: f"{study['variant']['name']}-{len(study['roots'])}")
@@ -83,10 +89,50 @@ def test_the_readme_has_the_arms_on_the_text_tasks():
         "the row of the best simple rule names it"
     )
     headline = " ".join(readme.split("## Install", 1)[0].split())
-    gained = 100 * ENGINEERS["reader"]["over_best_open_loop"]["mean"]
-    assert (
-        f"ends at {percent(ENGINEERS['reader'])} % success, {gained:.1f} points above the best of {NUMBERS[len(OPEN)]} fixed"
-        in headline
+    reader, rule = (100 * TRAINING["arms"][arm]["over_best_open_loop"]["mean"] for arm in ("reader", "read-once"))
+    assert f"ends {reader:.1f} points above the best of {NUMBERS[len(OPEN)]} fixed schedules" in headline
+    assert f"ends {rule:.1f} points above it" in headline
+    gains = [found["reader"]["over_best_open_loop"]["mean"] for found in PLAYED["everywhere"].values()]
+    least, most, middle = (100 * part(gains) for part in (min, max, median))
+    assert f"in all twelve ({least:+.1f} to {most:+.1f} points, the median is {middle:+.1f})" in readme
+
+
+def test_what_reader_gains_if_reports_are_charged_is_what_is_stored():
+    rows = {(row["arm"], row["charge"]): row for row in COST["rows"]}
+    assert all(gate_cost.line(row) in PAGE for row in rows.values())
+    assert rows["reader", "by compute"]["bound"] < 0 < rows["reader", "by compute"]["over_best_open_loop"]["high"]
+    assert rows["reader", "by question"]["over_best_open_loop"]["high"] < 0
+    assert all(rows["read-once", charge]["bound"] > 0 for charge in gate_cost.CHARGES)
+    assert rows["read-once", "by compute"]["cases"] * gate.SLOW.slices == 240
+    asked, trained = 50 * gate.SLOW.slices, gate.SLOW.updates * gate.SLOW.batch
+    assert f"a stage trains on {trained} questions, and a report with 50 cases of each task asks {asked:,}" in " ".join(
+        PAGE.split()
+    )
+
+
+def test_what_reader_gains_from_the_successes_in_training_is_what_is_stored():
+    arms = TRAINING["arms"]
+    assert all(gate_engineers.line(name, row) in PAGE for name, row in arms.items())
+    assert arms["reader"]["bound"] > 0
+    assert arms["permuted"]["over_best_open_loop"]["high"] < 0
+    pairs = zip(arms["reader"]["per_root"], arms["read-once"]["per_root"], strict=True)
+    between = t_mean([ours - theirs for ours, theirs in pairs])
+    said = f"{100 * between.mean:+.1f} ({100 * between.low:+.1f}, {100 * between.high:+.1f}) points above"
+    control = -100 * arms["permuted"]["over_best_open_loop"]["mean"]
+    for page in ("README.md", "docs/skills.md"):
+        assert said in " ".join((ROOT / page).read_text(encoding="utf-8").split()), page
+    for page in ("docs/reading.md", "docs/skills.md", "docs/reader.md"):
+        text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        assert (
+            f"{over(arms['reader'])} points above the best open loop" in text
+            or f"{over(arms['reader'])} points above that arm" in text
+        )
+    assert f"its control {control:.1f} points below" in " ".join(
+        (ROOT / "docs/reading.md").read_text(encoding="utf-8").split()
+    )
+    paid = {row["charge"]: row for row in COST["rows"] if row["arm"] == "reader"}["by compute"]
+    assert f"it ends {over(paid)} points above" in " ".join(
+        (ROOT / "docs/reading.md").read_text(encoding="utf-8").split()
     )
 
 
