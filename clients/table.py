@@ -10,30 +10,30 @@ from clients.scripts import Script
 
 HEAD = """# Which libraries the lake works with
 
-This page lists the libraries that were run with the lake, how to make the lake for each of them, and what worked.
+This page lists the libraries that we ran with the lake, how to make the lake for each of them, and what worked.
 
 Each library ran in its own virtual environment, against this checkout. `make clients` runs all of them and writes this page;
-`python -m clients NAME` runs one. The scripts are in `clients/checks`. The figures and the machine are in
+`python -m clients NAME` runs one. The scripts are in `clients/checks`. The results, with the machine, are in
 [benchmarks/results/clients.json](../benchmarks/results/clients.json).
 
-| library | versions | how it makes the lake | what was shown |
+| library | versions | how to make the lake | what we checked |
 | --- | --- | --- | --- |
 """
 FOOT = """
-What to know before using one of them:
+What to know before you use one of these libraries:
 
-- In a *crowd that varies*, the number of agents changes from episode to episode (`num_agents={2: 1, 4: 1}`). It needs
-  `fixed_roster=True` if the library wants the same agents in every episode (TorchRL, SuperSuit, Tianshou, AgileRL, RLlib's
-  PettingZoo wrapper). Empty slots see zeros, may only WAIT and get reward 0.
-- Gymnasium 1.1 to 1.4 are supported. Ray needs 1.2.2, so an environment with the extra `rllib` has that version, and most
-  tests run on it. `make newest` runs the tests of the world and of the texts on 1.4.
-- If a library takes observations as arrays and not as dicts, use `action_mask=None`, or `action_mask="info"` if it looks for
+- In a *crowd that varies*, the number of agents changes from episode to episode (`num_agents={2: 1, 4: 1}`). For such a
+  crowd, use `fixed_roster=True` if the library needs the same agents in every episode (TorchRL, SuperSuit, Tianshou,
+  AgileRL, RLlib's PettingZoo wrapper). Empty slots see zeros, may only WAIT and get reward 0.
+- Gymnasium 1.1 to 1.4 are supported. Ray needs 1.2.2, so the extra `rllib` installs that version, and most tests run on it.
+  `make newest` runs the tests of the world and of its text interface on 1.4.
+- If a library expects observations to be arrays, not dicts, use `action_mask=None`, or `action_mask="info"` if it looks for
   masks in the infos.
-- To limit an episode, use `horizon`, because the environment itself counts the steps. Do not use `max_episode_steps` of
-  `gym.make_vec` or `max_cycles` of Gymnasium's interfaces.
-- Minari's `record_infos=True` needs the same keys in every info, from reset on. An environment with events does not have them.
-  So leave this argument out, or pass a `StepDataCallback` that fills in the missing keys.
-- We ran EPyMARL's row on a copy of three of its files: `gymma.py` of the commit in the table, `wrappers.py` of c731d71 and
+- To limit the length of an episode, use `horizon`, because the environment itself counts the steps. Do not use
+  `max_episode_steps` of `gym.make_vec` or `max_cycles` of Gymnasium's interfaces.
+- Minari's `record_infos=True` needs the same keys in every info, from reset on. An environment that reports events does not
+  meet this condition. So leave this argument out, or pass a `StepDataCallback` that fills in the missing keys.
+- For EPyMARL's row, we ran copies of three of its files: `gymma.py` of the commit in the table, `wrappers.py` of c731d71 and
   `multiagentenv.py` of 733ffa5.
 - EPyMARL's own PettingZoo wrapper drops the reward of an episode's last step and imports only modules of the pettingzoo
   package. Use its `gymma` wrapper on `MAPFFrozenLakeTuple-v0` instead.

@@ -3,7 +3,7 @@
 # [tool.client]
 # title = "Minari"
 # quick = true
-# how = "`minari.DataCollector(gym.make(…))`; options and configs as JSON; infos as usual left out"
+# how = "`minari.DataCollector(gym.make(…))`; options and configs as JSON; infos left out, which is the default"
 # ///
 """A Minari dataset of expert plans, written here and read back by another process."""
 

@@ -243,11 +243,6 @@ def suite_row(figures: Figures, name: str, shown: str, digits: int = 2) -> str:
     return f"| {shown} | {' | '.join(cells)} |"
 
 
-def least_valid(figures: Figures, name: str) -> float:
-    """The valid rate with the number of agents for which it is lowest."""
-    return min(row["valid"] for row in figures[name]["rows"] if row["group"].get("size") == "all")
-
-
 SUITE = [
     *(
         Claim(INSTANCES, "evaluate_suite", lambda f, n=n: suite_row(f, f"optimal, as {n}", "optimal plans…", 0))
@@ -264,8 +259,6 @@ SUITE = [
     Claim(PAPERS, "papers_row_two_agents", lambda f: f"two agents alone, it solves {f['greedy']['overall']['valid']:.2f} % "
           f"({f['greedy']['overall']['optimal']:.2f} % at the least makespan) and {f['best of 8, valid']:.2f} %"),
     Claim(PAPERS, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.2f} % greedily ({f['greedy']['overall']['optimal']:.2f} % at the least makespan) and {f['best of 8, valid']:.2f} %"),
-    Claim(README, "evaluate_suite", lambda f: f"(PIBT, a planner, solves {least_valid(f, 'PIBT'):.0f} %"),
-    Claim(README, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.0f} % valid, {f['greedy']['overall']['optimal']:.1f} % in the fewest moves"),
     Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "greedy, ignoring the others", "greedy…")),
     Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "random walk", "random walk…")),
 ]  # fmt: skip
