@@ -6,6 +6,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -54,7 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     argparse.ArgumentParser("python -m mapf_frozenlake.warmup", description=description).parse_args(arguments)
     notice.given = True  # the next line prints it
     began = time.perf_counter()
-    print("compiling for this machine: a minute or two of CPU time, then never again until an update", flush=True)
+    print(
+        f"compiling {Path(__file__).parent} for this machine: a minute or two of CPU time, once for each version",
+        flush=True,
+    )
     for name, compile_it in steps():
         print(f"{time.perf_counter() - began:5.1f} s  {name}", flush=True)
         compile_it()

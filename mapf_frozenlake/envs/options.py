@@ -54,9 +54,7 @@ def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOpti
 
     ``also`` names the env's other arguments, for the message.
     """
-    unknown = sorted(set(kwargs) - set(KNOWN))
-    if unknown:
-        raise UnknownArgument(_did_you_mean(unknown[0], kwargs[unknown[0]], (*KNOWN, *also)))
+    raise_unless_known(kwargs, also=also)
     given = {name: value for name, value in kwargs.items() if name in KNOWN}
     rules = {name: given[name] for name in RULES if name in given}
     draw = {name: given[name] for name in DRAW if name in given}
@@ -77,6 +75,13 @@ def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOpti
         batch.setdefault("max_agents", instance.num_agents)
         batch["instance"] = instance
     return EnvOptions(_config_of(given.get("config"), draw, rules), batch)
+
+
+def raise_unless_known(kwargs: Mapping[str, Any], own: Sequence[str] = (), also: Sequence[str] = ()) -> None:
+    """Raises ``UnknownArgument`` for a name that is neither an option nor ``own``. The message names those in ``also``, too."""
+    unknown = sorted(set(kwargs) - {*KNOWN, *own})
+    if unknown:
+        raise UnknownArgument(_did_you_mean(unknown[0], kwargs[unknown[0]], (*KNOWN, *own, *also)))
 
 
 def _did_you_mean(name: str, value: Any, known: Sequence[str]) -> str:

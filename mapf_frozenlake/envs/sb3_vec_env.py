@@ -13,7 +13,9 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.controller import CONTROLLER
 from mapf_frozenlake.envs.gym_env import understand_reset
+from mapf_frozenlake.envs.options import raise_unless_known
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError
@@ -46,6 +48,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         raise_unless_one_of("success_key", success_key, SUCCESS_KEYS)
         self._success_key = success_key
         kind = MAPFFrozenLakeAgentsVectorEnv if per_agent else MAPFFrozenLakeVectorEnv
+        raise_unless_known(kwargs, own=("render_mode", "copy", *CONTROLLER), also=("per_agent", "success_key"))
         self.lakes = kind(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **kwargs)
         self.render_mode = self.lakes.render_mode
         super().__init__(self.lakes.num_envs, self.lakes.single_observation_space, self.lakes.single_action_space)
