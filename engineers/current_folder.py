@@ -12,8 +12,8 @@ def leave_it_alone() -> None:
     """Raises ``ImportError`` if importing a library would run code of this folder. Child processes are protected, too."""
     if os.path.exists(NUMBA):
         raise ImportError(
-            f"{NUMBA} in this folder can make Numba run other code: start elsewhere, or remove it and set its options as "
-            "environment variables (NUMBA_…)"
+            f"{NUMBA} in this folder can make Numba run other code: start in another folder, or remove the file "
+            "and set its options as environment variables (NUMBA_…)"
         )
     if not is_imported_from():
         os.environ["PYTHONSAFEPATH"] = "1"

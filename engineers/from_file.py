@@ -55,8 +55,8 @@ def raise_unless_allowed(section: str, given: Mapping[str, Any], allowed: Allowe
 
 def not_allowed(place: str, value: Any, hint: str = "") -> NotAllowed:
     return NotAllowed(
-        f"{place}={value!r:.60} in a file is refused{hint}, because it may run code, write files or send keys: leave it out, or, "
-        f"if you trust it, add --trust {OPTION}{place}"
+        f"{place}={value!r:.60} is not an option that a file may set without your trust{hint}: leave it out, or, if you know that it "
+        f"runs no code, writes no files and sends no keys, add --trust {OPTION}{place}"
     )
 
 

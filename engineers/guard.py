@@ -21,7 +21,7 @@ Feasible = Callable[[Any], object]
 
 @dataclass(frozen=True)
 class Guard:
-    """The checks of a proposal beyond its schema; an engineer with a guard applies it before it answers."""
+    """The checks that a proposal must pass beyond its schema. An engineer with a guard applies them before it answers."""
 
     feasible: Feasible | None = None  # None: no check whether the config can be drawn
     max_drop: float | None = (
@@ -30,7 +30,7 @@ class Guard:
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and not 0 <= self.max_drop <= 1:
-            raise ValueError(f"max_drop={self.max_drop}: give a part from 0 to 1 (0.5: half), or None for no limit")
+            raise ValueError(f"max_drop={self.max_drop}: give a fraction from 0 to 1 (0.5: half), or None for no limit")
 
     def check(
         self,

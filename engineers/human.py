@@ -1,4 +1,4 @@
-"""``human``: an engineer at a keyboard. Writes the report and an editable answer, waits until the answer is saved.
+"""``human``: an engineer at a keyboard. It writes the report and an editable answer, and waits until the answer is saved.
 
 The stage's folder contains ``report.md`` (to read), ``report.json`` (the complete report) and ``answer.json`` (to
 edit and save; saved without an edit, it changes nothing). Errors in a saved answer are written to ``refused.txt`` and to
@@ -209,7 +209,7 @@ def make(
     space: Space | None = None,
     say: Callable[[str], object] | None = None,
 ) -> HumanEngineer:
-    """``human`` works in ``desk``, which is ``RUN/desk`` inside a run, ``human/FOLDER`` in that folder."""
+    """``human`` works in the folder ``desk`` (inside a run, ``RUN/desk``); ``human/FOLDER`` works in FOLDER."""
     return HumanEngineer(
         model or desk,
         timeout=timeout,

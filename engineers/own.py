@@ -77,7 +77,7 @@ def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None
     if is_trusted(module) or module.partition(".")[0] in known:
         return
     raise NotTrusted(
-        f"{module!r} is named only by a file and importing it runs its code: if you trust it, add --trust {module}",
+        f"{module!r} is named only in a file, and importing it runs its code: if you trust it, add --trust {module}",
         name=module,
     )
 

@@ -48,7 +48,7 @@ class Usage(BaseModel):
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
-        """The sum of several; its cost is None if one of their costs is."""
+        """The sum of several usages. Its cost is None if any of their costs is None."""
         each = list(usages)
         costs = [usage.cost for usage in each]
         return cls(
@@ -75,7 +75,7 @@ class Proposal(BaseModel, Generic[ConfigT]):
     refusals: list[str] = Field(default_factory=list, description="Why earlier replies were refused, a sentence each.")
 
     def with_changes(self, current: BaseModel) -> Self:
-        """Itself; where it gives no reasons, with the changes that it makes, without a reason."""
+        """This proposal. If it gives no reasons, a copy that lists its changes without reasons."""
         if self.reasons:
             return self
         made = [Change(path=".".join(path), old=old, new=new) for path, old, new in changes(current, self.config)]
@@ -85,7 +85,7 @@ class Proposal(BaseModel, Generic[ConfigT]):
 class Engineer(ABC):
     """A function of (its own seed, the report, the current config): it keeps no other state, so a run can resume.
 
-    An object with a name and ``propose`` need not be of this class: this class gives its missing parts.
+    An object with a name and ``propose`` need not derive from this class: the missing parts are taken from here.
     """
 
     name: str
@@ -109,14 +109,17 @@ class Engineer(ABC):
         """Raises ``ChatError`` if it already knows that its model cannot be asked."""
 
     def recall(self, exchanges: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
-        """Take the replies of these recorded exchanges for the same questions, which are paid for."""
+        """Answer the same questions with the replies of these recorded exchanges, which are already paid for."""
 
 
 def as_engineer(made: Any) -> Engineer:
     """An object with a name and ``propose`` as an ``Engineer``. Raises ``TypeError`` for other objects."""
-    if not (hasattr(made, "name") and callable(getattr(made, "propose", None))):
+    if isinstance(made, Engineer):
+        engineer: Engineer = made
+    elif hasattr(made, "name") and callable(getattr(made, "propose", None)):
+        engineer = completed(made, Engineer)()
+    else:
         raise TypeError(f"a {type(made).__name__}, which is not an engineer: it needs a name and propose()")
-    engineer: Engineer = made if isinstance(made, Engineer) else completed(made, Engineer)()
     if not isinstance(engineer.tier, Tier):  # a class may give the number alone
         engineer.tier = _tier(engineer.name, engineer.tier)
     return engineer

@@ -103,10 +103,11 @@ class UnknownEngineer(Mendable, ValueError):
 
 
 def make(name: str, **options: Any) -> Engineer:
-    """The engineer of this name; ``feasible`` and ``max_drop`` are short for ``guard=Guard(feasible, max_drop)``. Raises ``UnknownEngineer``, or ``ImportError`` with the command that installs its extra.
+    """The engineer of this name. Raises ``UnknownEngineer``, or ``ImportError`` with the command that installs its extra.
 
-    The ``COMMON_OPTIONS`` may be given to any engineer, so that a loop can treat all alike; others only to one that has them.
-    A factory gets the text after the slash and the options; a class gets only the options.
+    ``feasible`` and ``max_drop`` are short for ``guard=Guard(feasible, max_drop)``. Any engineer accepts the ``COMMON_OPTIONS``,
+    so that a loop can treat all engineers alike; an engineer accepts other options only if it has them. A factory gets the text
+    after the slash and the options; a class gets only the options.
     """
     backend, _, model = name.partition("/")
     if limits := {limit: options.pop(limit) for limit in ("feasible", "max_drop") if limit in options}:
@@ -196,7 +197,7 @@ def _factory(backend: str) -> Callable[..., Engineer]:
     if ":" in backend:
         return _imported(backend)
     raise UnknownEngineer(
-        f"engineer {backend!r} is unknown: there are {', '.join(available())}; your own is 'package.module:factory'"
+        f"engineer {backend!r} is unknown: give {', '.join(available())}, or your own as 'package.module:factory'"
     )
 
 

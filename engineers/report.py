@@ -25,7 +25,7 @@ class SliceResult(_Section):
     failures: dict[str, int] = Field(default_factory=dict, description="Failed episodes by failure kind.")
 
     def rate(self, objective: str) -> float | None:
-        """Success from 0 to 1, which a probe may know only as ``success_rate``; None where nothing was played or measured."""
+        """Success, 0 to 1 (a probe may have it only as ``success_rate``); None if nothing was played or measured."""
         value = self.metrics.get(objective, self.metrics.get("success_rate"))
         if not self.episodes or value is None or not math.isfinite(value):
             return None
@@ -164,7 +164,7 @@ class StageReport(_Section):
 
     @classmethod
     def example(cls) -> StageReport:
-        """Of a small run on lakes, to try an engineer on."""
+        """The report of a small run on lakes, for trying out an engineer."""
         return cls.model_validate_json(EXAMPLE_REPORT.read_bytes())
 
     def records(self) -> list[StageRecord]:

@@ -18,7 +18,7 @@ def checked_space(space: Space | None) -> dict[str, tuple[float, float]]:
     ranges = {name: (float(low), float(high)) for name, (low, high) in (space or {}).items()}
     for name, (low, high) in ranges.items():
         if not low <= high:
-            raise ValueError(f"space {name!r} is ({low:g}, {high:g}): give (low, high)")
+            raise ValueError(f"space {name!r} is ({low:g}, {high:g}): give (low, high) with low ≤ high")
     return ranges
 
 

@@ -1,6 +1,6 @@
 """The loop: stages of training, validation, reports, and an engineer between the stages.
 
-``run(spec, folder)`` completes a run; a ``World`` is an environment for the loop, a ``Trainee`` a learner.
+``run(spec, folder)`` runs a spec to its end. A ``World`` is an environment for the loop; a ``Trainee`` is a learner.
 
 The curriculum for your own training script can be used without the loop: ``CurriculumEnv``, ``CurriculumVectorEnv``,
 ``CurriculumParallelEnv``, ``Ladder``, ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.

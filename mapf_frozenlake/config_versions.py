@@ -54,7 +54,7 @@ class ConfigFile(ConfigVersions):
                 raise LakeError(f"{self.path} has format {held['format']!r:.20}, this version reads {FORMAT}")
             return int(held["version"]), LakeConfig.model_validate(held["config"])
         except FileNotFoundError:
-            raise LakeError(f"{self.path} does not exist: give the config to begin with") from None
+            raise LakeError(f"{self.path} does not exist: give a config to start with") from None
         except (ValidationError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, LakeError):
                 raise

@@ -89,7 +89,9 @@ def parse(data: bytes, make: Callable[..., InstanceSet]) -> InstanceSet:
     stream = _Inflated(body)
     length = int(np.frombuffer(stream.take(4, "the header's length"), "<u4")[0])
     if length > MAX_HEADER_BYTES:
-        raise LakeError(f"the header claims {length} bytes, at most {MAX_HEADER_BYTES} are allowed: not our file")
+        raise LakeError(
+            f"the header claims {length} bytes, but at most {MAX_HEADER_BYTES} are allowed: it is not an instance file"
+        )
     header = _header(stream.take(length, "the header"))
     n, height, width, agents = header["shape"]
     columns: dict[str, NDArray] = {}
@@ -104,7 +106,7 @@ def parse(data: bytes, make: Callable[..., InstanceSet]) -> InstanceSet:
     labels = {name: _column(stream, name, LABEL_DTYPES[dtype], (n,)) for name, dtype in header["labels"].items()}
     stream.expect_end()
     if stream.digest() != expected:
-        raise LakeError("line 2: the checksum does not fit what follows; fetch or write the file again")
+        raise LakeError("line 2: the checksum does not match the rest of the file; fetch or write the file again")
     ids = header["sample_ids"]
     return make(
         **columns,
@@ -122,7 +124,8 @@ def _checksum_and_body(data: bytes) -> tuple[bytes, bytes]:
     version = first_line.removeprefix(MAGIC)
     if version != b"%d" % VERSION:
         raise LakeError(
-            f"line 1: version {version.decode(errors='replace')!r} of the file form, this package reads {VERSION}: update it"
+            f"line 1: the file has format {version.decode(errors='replace')!r}, but this package reads {VERSION}: "
+            "update the package"
         )
     if rest[DIGEST_LENGTH : DIGEST_LENGTH + 1] != b"\n":
         raise LakeError(

@@ -210,7 +210,7 @@ class InstanceSet:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> InstanceSet:
-        """Read a file of ``save``. Other files raise a ``LakeError`` that says where and why; nothing is executed."""
+        """Read a file that ``save`` wrote. Other files raise a ``LakeError`` that says where and why; nothing is executed."""
         return instance_file.read(Path(path), cls)
 
 

@@ -48,8 +48,8 @@ class Playback:
 def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Objective] = ()) -> Verdict:
     """Whether the plan is valid and optimal, its cost, and every violation in it.
 
-    The whole plan is played: there is no horizon, and success does not stop it. After a violation it continues; a fall stops
-    it. The failure is the kind of the earliest violation. Optimality and the gap need the least makespan: the instance's own,
+    The whole plan is played: there is no horizon, and success does not end it. Play continues after a violation; a fall
+    ends it. The failure is the kind of the earliest violation. Optimality and the gap need the least makespan: the instance's own,
     or with ``optima`` the solver's. The gap in the sum of costs needs ``optima=("sum_of_costs",)``. A ``ParseError`` instead
     of a plan fails as ``parse_error``.
     """

@@ -37,7 +37,7 @@ def from_desc(desc: str | Sequence[str]) -> Instance:
                 )
             if letter in where:
                 raise LakeError(
-                    f"the map has {letter!r} at {where[letter]} and at {(r, c)}: once each; "
+                    f"the map has {letter!r} twice, at {where[letter]} and at {(r, c)}: use each letter once; "
                     f"agent 1 goes from {START_LETTERS[1]!r} to {GOAL_LETTERS[1]!r}"
                 )
             where[letter] = (r, c)

@@ -1,4 +1,4 @@
-"""Gemini by the ``google-genai`` SDK."""
+"""Gemini, through the ``google-genai`` SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All other providers by ``litellm``: ``litellm/anthropic/…``, ``litellm/mistral/…``, ``litellm/bedrock/…``."""
+"""All other providers, through ``litellm``: ``litellm/anthropic/…``, ``litellm/mistral/…``, ``litellm/bedrock/…``."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class LiteLLMChat(NetworkChat):
             return
         if not PLAIN_NAME.fullmatch(self.model_id):
             raise AuthFailed(
-                f"{self.model!r:.200}, which only a file names, may hold an address that gets a key: write PROVIDER/MODEL, or name it "
-                "on the command line"
+                f"{self.model!r:.200} is named only in a file, and may contain an address that would receive a key: "
+                "write PROVIDER/MODEL, or name it on the command line"
             )
         if self._named_provider not in OWN_KEYS:
             raise AuthFailed(
-                f"{self.model!r:.200}, which only a file names, may get another provider's key: name {', '.join(OWN_KEYS)} in a file, and others "
-                "on the command line"
+                f"{self.model!r:.200} is named only in a file, and may receive another provider's key: "
+                f"a file may name {', '.join(OWN_KEYS)}; name others on the command line"
             )
 
     @property

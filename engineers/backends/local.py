@@ -1,4 +1,4 @@
-"""Local weights by transformers: ``local/Qwen/Qwen3-4B``, or a folder with a checkpoint."""
+"""Local weights, through transformers: ``local/Qwen/Qwen3-4B``, or a folder with a checkpoint."""
 
 from __future__ import annotations
 

@@ -19,6 +19,6 @@ def engineer_on(chat_type: Callable[..., Any], model: Any, options: dict[str, An
     strangers = sorted(options.keys() - chats - engineers - set(COMMON_OPTIONS))
     if strangers:
         known = ", ".join(sorted(chats | engineers))
-        raise TypeError(f"{', '.join(strangers)}: no such option of {chat_type.__name__}; there are {known}")
+        raise TypeError(f"{chat_type.__name__} has no option {', '.join(strangers)}; it has {known}")
     chat = chat_type(model, **{name: value for name, value in options.items() if name in chats})
     return ModelEngineer(chat, **{name: value for name, value in options.items() if name in engineers})

@@ -145,14 +145,15 @@ class NetworkChat(ABC):
         host = own.host_of(address)
         if host is None:
             raise AuthFailed(
-                f"the key for {self.model} would go to {address!r:.200}, which only a file names: write a plain address, https://host/path"
+                f"the key for {self.model} would go to {address!r:.200}, which is named only in a file: "
+                "write a plain address, https://host/path"
             )
         if host in self.hosts and address.lower().startswith("http:"):
             raise AuthFailed(f"the key for {self.model} would go to {address!r:.200} unencrypted: write https://{host}")
         if host not in (*self.hosts, *LOOPBACK) and not own.is_trusted_host(host):
             raise AuthFailed(
-                f"the key for {self.model} would go to {host}, which only a file names: if you trust that host, add "
-                f"--trust {own.HOST}{host}"
+                f"the key for {self.model} would go to {host}, which is named only in a file: if you trust that host, "
+                f"add --trust {own.HOST}{host}"
             )
 
     def required_key(self) -> str | None:

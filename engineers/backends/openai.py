@@ -1,4 +1,4 @@
-"""OpenAI by its SDK (2.x and 3.x), and the chat.completions wire format that most other servers speak too."""
+"""OpenAI, through its SDK (2.x and 3.x), and the chat.completions wire format that most other servers speak too."""
 
 from __future__ import annotations
 

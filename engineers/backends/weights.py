@@ -30,8 +30,8 @@ def raise_unless_data(model: str, place: str, *, revision: str | None = None) ->
     for path in sorted(paths):
         if why := _code_in(path):
             raise ValueError(
-                f"{path} {why}, and a model that a file names holds data alone: remove it, or, if you trust it, add "
-                f"--trust {own.OPTION}{place}"
+                f"{path} {why}, but a model named only in a file is accepted only if it holds data alone: remove it, "
+                f"or, if you trust it, add --trust {own.OPTION}{place}"
             )
 
 

@@ -102,7 +102,8 @@ def context_named(context: str | Context) -> Context:
         return context
     if context not in NAMES:
         raise ValueError(
-            f"context {context!r} is unknown: one of {', '.join(CONTEXTS)}, also with {WITH_CASES}, or a Context of your own"
+            f"context {context!r} is unknown: give one of {', '.join(CONTEXTS)} (each also with {WITH_CASES}), "
+            "or a Context of your own"
         )
     named = CONTEXTS[context.removesuffix(WITH_CASES)]
     return named if named.name == context else named.model_copy(update={"name": context, "cases": True})

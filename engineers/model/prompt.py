@@ -1,7 +1,7 @@
 """The prompt: a report, the knobs and the current config as messages, by Jinja templates, within a token budget.
 
 Every text passes ``scrub`` before it is sent: no keys, no file paths, no environment variables. The pictures of failed episodes pass
-``scrub_picture`` instead, because they may be about files that the environment only plays.
+``scrub_picture`` instead, because the files in them may belong to the environment and not to this machine.
 """
 
 from __future__ import annotations

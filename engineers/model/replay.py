@@ -1,4 +1,4 @@
-"""``replay/FILE``: a recorded engineer, a model or a person, byte for byte, without keys or a network.
+"""``replay/FILE``: replays a recorded engineer (a model or a person), byte for byte, without keys or a network.
 
 The file is a transcript, or a folder with ``transcript*.jsonl`` below it, of one run or of many. A reply answers only the
 question of its recording. A question that has changed is refused, so that the current config stays. Replies are parsed and
@@ -28,7 +28,7 @@ class ReplayEngineer(ModelEngineer):
     def __init__(self, path: Path, **options: Any) -> None:
         recorded = read_transcript(path)
         if not recorded:
-            raise TranscriptError(f"{path}: no exchange in it")
+            raise TranscriptError(f"{path} contains no exchange: give a transcript that has one")
         self.path = path
         self.exchanges = {_key(one.stage, one.number, one.messages): one for one in recorded}
         last = recorded[-1]

@@ -17,7 +17,7 @@ _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 
 
 class ReplyError(ValueError):
-    """A reply without a valid answer. ``where`` it failed and ``why``: the sentence that is sent back to the model."""
+    """A reply without a valid answer. The message, ``where`` and ``why`` it failed, is sent back to the model."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where}: {why}")

@@ -100,7 +100,7 @@ def read_transcript(path: Path) -> list[Exchange]:
         files = []
     if not files:
         raise TranscriptError(
-            f"{path}: no transcript there; give a .jsonl file, or a folder that has transcript*.jsonl"
+            f"there is no transcript at {path}: give a .jsonl file, or a folder with transcript*.jsonl below it"
         )
     return [exchange for file in files for exchange in _read_file(file)]
 

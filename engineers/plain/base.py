@@ -90,7 +90,8 @@ class PlainEngineer(Engineer):
             there = ", ".join(dict.fromkeys(knob.pattern for knob in knobs)) or "nothing"
             raise KnobError(
                 f"{self.name} can do nothing with this {type(current).__name__}: it turns {self.turns}, and editable is "
-                f"{there:.300}; open other knobs, or name an engineer that can turn these ('fixed' changes nothing)"
+                f"{there:.300}; make other knobs editable, or name an engineer that can turn these "
+                "('fixed' changes nothing)"
             )
 
     def propose(

@@ -1,7 +1,7 @@
-"""``failure-share``: the target's slices share the data by how often they fail, above a floor. It reads only success for each slice.
+"""``failure-share``: the target's slices get data by how often they fail, above a floor. It reads only success for each slice.
 
-It is a thermometer: an engineer that is better than it uses more than low success. It gives the most data to slices that can
-never be learnt. Difficulties stay.
+It only measures low success, like a thermometer: an engineer that beats it uses more than that. It gives the most data to
+slices that can never be learnt. Difficulties stay as they are.
 """
 
 from __future__ import annotations

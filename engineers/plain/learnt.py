@@ -1,4 +1,4 @@
-"""``learnt``: shares the data out by a small network that was trained on learners in closed form (``python -m benchmarks.learnt``).
+"""``learnt``: divides the data by a small network that was trained on learners in closed form (``python -m benchmarks.learnt``).
 
 The network sees the slices as a set: the same weights for each, and the mean of all as their context. So it works for 4 slices or 48, and
 ignores names and order. It reads the stages of the report's history one by one, with a memory for each slice. It changes only shares.
@@ -68,7 +68,7 @@ def stage(weights: Weights, seen: Any, memory: Any, present: Any, *, xp: Any = n
 def stored(twin: str) -> Weights:
     """The weights in this package."""
     if twin not in TWINS:
-        raise ValueError(f"twin={twin!r}: there are {', '.join(TWINS)}")
+        raise ValueError(f"twin={twin!r}: give one of {', '.join(TWINS)}")
     with np.load(Path(__file__).with_name("learnt.npz"), allow_pickle=False) as file:
         return {name: file[f"{twin}.{name}"] for name in SHAPES}
 

@@ -1,5 +1,7 @@
-"""``progress-share``: the target's slices share the data by the speed at which their success changes, up or down (after forgetting,
-practice helps, too). If nothing changes, all get the same. Difficulties move to the target in even steps.
+"""``progress-share``: gives a slice of the target more data, the faster its success changes.
+
+Falling success counts like rising success, because practice also helps after forgetting. If nothing changes, all slices get the
+same. Difficulties move to the target in even steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""``reader``: gives each slice the data that the target gains most by, as far as this run's own counts tell.
+"""``reader``: divides the data so that the target gains most, as far as this run's own counts tell.
 
-If slices have no order, ``engineers.plain.growth`` estimates the growth of each from all stages so far. Then it shares out the data of
-the stages that are left. Step by step, it gives data to the slice and the dose with the largest expected gain on the target for its data.
+If slices have no order, ``engineers.plain.growth`` estimates the growth of each from all stages so far. Then it divides the data of
+the remaining stages. Step by step, it gives data to the slice and the dose with the largest expected gain on the target for that data.
 So a mastered slice gets just enough to keep it, and a slice that does not improve gets no more. If an order is declared, data moves as in
 ``rules``.
 
@@ -41,8 +41,8 @@ DIGITS = 9  # precision of comparisons between gains, so that the order of addit
 
 @reads({"floor": PLAIN, "thresholds": DATA})
 class ReaderEngineer(RulesEngineer):
-    """``floor`` is the part of the data that all slices of the target get alike; ``thresholds`` are those of ``rules``, where slices
-    have an order."""
+    """``floor`` is the part of the data that all slices of the target get alike; ``thresholds`` are those of ``rules``, and
+    matter only if slices have an order."""
 
     name = "reader"
     tier = Tier.REPORT

@@ -54,7 +54,8 @@ class Thresholds(BaseModel):
             return cls.model_validate(given or {})
         except ValidationError as error:
             raise ValueError(
-                f"{in_sentences(error, 'thresholds')}: there are {', '.join(cls.model_fields)}, each from 0 to 1"
+                f"{in_sentences(error, 'thresholds')}: "
+                f"the thresholds are {', '.join(cls.model_fields)}, each from 0 to 1"
             ) from error
 
     def of_dead(self, here: Rates) -> float:

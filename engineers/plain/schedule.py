@@ -29,7 +29,7 @@ class ScheduleEngineer(Walker):
     def __init__(self, *, parts: Sequence[float] = (), **options: Any) -> None:
         super().__init__(**options)
         if any(not 0 <= part <= 1 for part in parts):
-            raise ValueError(f"parts={list(parts)}: give parts of the way, from 0 to 1")
+            raise ValueError(f"parts={list(parts)}: give fractions of the way, each from 0 to 1")
         self.parts = tuple(parts)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:

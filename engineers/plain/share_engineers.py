@@ -1,6 +1,6 @@
-"""Engineers that share out data by a rule of ``share_rules``: ``give-up``, ``learning-progress`` and ``learnability``.
+"""Engineers that divide the data by a rule of ``share_rules``: ``give-up``, ``learning-progress`` and ``learnability``.
 
-The rules are as ``python -m benchmarks.reader`` compares them. They read only success for each slice. ``failure-share`` is
+``python -m benchmarks.reader`` compares the same rules. They read only success for each slice. ``failure-share`` is
 the fourth, with its rates drawn towards the mean of all slices.
 """
 

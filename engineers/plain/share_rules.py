@@ -1,6 +1,7 @@
-"""Rules that share out data by success alone, over arrays: baselines for engineers that read more.
+"""Rules that divide the data by success alone, over arrays: baselines for engineers that read more.
 
-Each takes success of every slice after each stage so far, oldest first, of any shape that ends on the slices; and gives weights.
+Each takes the success of every slice after each stage so far, oldest first, and returns weights. The arrays may have any shape
+whose last axis is the slices.
 """
 
 from __future__ import annotations

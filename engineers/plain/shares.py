@@ -16,5 +16,5 @@ def mixed_with_uniform(scores: dict[str, float], uniform_fraction: float) -> dic
 def checked_floor(floor: float) -> float:
     """Raises ``ValueError`` for a number outside 0 to 1."""
     if not 0 <= floor <= 1:
-        raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
+        raise ValueError(f"floor={floor}: give the part of the data that is divided evenly, from 0 to 1")
     return floor

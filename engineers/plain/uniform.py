@@ -2,7 +2,7 @@
 
 All slices get the same share. Each other number is spread over its range by a Latin hypercube: with n slices the range
 is cut into n parts, every slice gets the middle of one, and the parts are assigned again in each stage, so that one stage
-covers the range and many stages cover it for every slice.
+covers the range and many stages cover it for every slice. A number that only one slice has is drawn from its whole range in each stage.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ class UniformEngineer(PlainEngineer):
                 bounds = self.range_of(knob)
                 if bounds is not None:
                     low, high = bounds
-                    value = knob.fit(low + (part + 0.5) / len(alike) * (high - low), bounds)
-                    design.turn(knob, value, f"spread evenly over {low:g} to {high:g}")
+                    at = (
+                        (part + 0.5) / len(alike) if len(alike) > 1 else rng.random()
+                    )  # the middle alone would stay for ever
+                    design.turn(
+                        knob, knob.fit(low + at * (high - low), bounds), f"spread evenly over {low:g} to {high:g}"
+                    )
         return design

@@ -123,7 +123,7 @@ def spec_named(name: str | Path) -> AtlasSpec:
     own = FOLDER / f"{name}.yaml"
     if not own.exists() and not Path(name).exists():
         known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.yaml")))
-        raise SpecError(f"{str(name)!r} is neither a file nor a tree: there are {known}")
+        raise SpecError(f"{str(name)!r} is neither a file nor a tree: the trees are {known}")
     return _of_package(own) if own.exists() else load_atlas(name)
 
 

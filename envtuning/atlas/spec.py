@@ -57,9 +57,9 @@ class AtlasSpec(Frozen):
                 raise ValueError(f"menu entry {name!r}: name it with letters and digits alone")
         often = {kind: list(self.menu.values()).count(kind) for kind in (FIRST, TARGET)}
         if often[FIRST] != 1:
-            raise ValueError(f"menu: exactly one entry is 'first', there are {often[FIRST]}")
+            raise ValueError(f"menu: exactly one entry must be 'first', but there are {often[FIRST]}")
         if often[TARGET] > 1:
-            raise ValueError(f"menu: at most one entry is 'target', there are {often[TARGET]}")
+            raise ValueError(f"menu: at most one entry may be 'target', but there are {often[TARGET]}")
         if self.diagnosis is not None and self.diagnosis not in self.menu:
             raise ValueError(f"diagnosis {self.diagnosis!r} is not on the menu: {', '.join(self.menu)}")
         return self

@@ -1,8 +1,8 @@
-"""The commands: run, resume (``runs``); presets; compare, study (``studies``); show, report, tensorboard, replay (``views``); pretrain,
-evaluate (``language``); credit; atlas, a group; openenv.
+"""The commands: run, resume (in ``runs``); presets; compare, study (``studies``); show, report, tensorboard, replay (``views``);
+pretrain, evaluate (``language``); credit; atlas, which is a group; openenv.
 
-``arguments`` is what they read, ``base`` the command line itself. ``app`` has all of them; a command that was typed imports its own
-module alone (``envtuning.__main__``).
+``arguments`` has the arguments that several commands share, ``base`` the command line itself. ``app`` has all commands; on the
+command line, only the module of the typed command is imported (``envtuning.__main__``).
 """
 
 from collections.abc import Iterable

@@ -14,7 +14,8 @@ from envtuning.runs.spec import RunSpec, SpecError
 
 Run = Annotated[Path, typer.Argument(help="The folder of a run.")]
 Runs = Annotated[
-    list[Path], typer.Argument(help="Folders of runs; the folder of a comparison stands for all its runs.")
+    list[Path],
+    typer.Argument(help="Folders of runs; a folder that holds runs, such as a comparison's, stands for all of them."),
 ]
 Engineer = Annotated[
     str | None,

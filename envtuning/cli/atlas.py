@@ -226,7 +226,7 @@ def say(line: str) -> None:
 def known(context: str | None) -> str | None:
     """Raises ``SpecError`` for an unknown context."""
     if context is not None and context not in NAMES:
-        raise SpecError(f"{context!r} is not a context: there are {', '.join(CONTEXTS)}")
+        raise SpecError(f"{context!r} is not a context: the contexts are {', '.join(CONTEXTS)}")
     return context
 
 

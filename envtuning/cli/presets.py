@@ -19,7 +19,7 @@ def presets(
     """List the presets, or print one."""
     if name is not None:
         if name not in preset_names():
-            raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
+            raise SpecError(f"no preset {name!r}: the presets are {', '.join(preset_names())}")
         console.print(preset_text(name), end="")
         return
     listing = Table(box=None)

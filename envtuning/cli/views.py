@@ -132,7 +132,7 @@ def watch_table(one: RunLog) -> None:
 
 
 def opened(folders: list[Path]) -> list[RunLog]:
-    """The runs in these folders: a folder is a run, or a comparison that holds runs. Other folders among several are skipped."""
+    """The runs in these folders: a folder is a run, or holds runs. Other folders among several are skipped."""
     found: list[RunLog] = []
     for folder in folders:
         here = [folder] if (folder / "run.json").is_file() else run_folders(folder)
@@ -150,7 +150,7 @@ def find_film(one: RunLog, stage: int, case: int | None) -> Film:
     """The film of a case of a stage's last validation; by default the first case that failed."""
     if stage >= len(one.state.done):
         raise RunError(
-            f"stage {stage} of {one.path} has no episodes: its {len(one.state.done)} finished stages start at 0"
+            f"stage {stage} of {one.path} has no episodes: its {len(one.state.done)} finished stages count from 0"
         )
     recorded, world = one.state.stages[stage].episodes(), one.plan.world
     if case is None:

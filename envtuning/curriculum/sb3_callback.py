@@ -26,7 +26,7 @@ class SB3CurriculumCallback(BaseCallback):
 
     ``model.learn(steps, callback=SB3CurriculumCallback(Ladder(configs)))``. Each env takes a new config at its next reset;
     weights, optimiser and spaces are not touched, nor are other callbacks' evaluation envs. It works with any ``VecEnv`` whose envs
-    have ``set_config``, ``mfl.sb3_vec_env`` and SB3's own, under any wrappers; for others pass
+    have ``set_config`` (``mfl.sb3_vec_env`` or one of SB3's own), under any wrappers; for others pass
     ``apply=lambda vec_env, config: …``. A lake with a row for each agent counts once. Episodes that began before a swap do not
     count, because they ran on an earlier config. An episode is a success by its info's entry ``success_key``; without a key by
     ``info["is_success"]``, as SB3 shows it, or else if it terminated (not by a time limit) with a reward above 0. The suites count

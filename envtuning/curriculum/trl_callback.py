@@ -31,7 +31,7 @@ class TRLCurriculumCallback(TrainerCallback):
     swap includes the batch between, so it is skipped.
 
     A trainer that reads a pickled copy of the prompts in another process follows a swap only if they have a ``source``, which
-    the copy reads again. Without a source, the trainer is refused: ``NotFollowed``.
+    the copy reads again. Without a source, the callback raises ``NotFollowed``.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ _INNER = ("env", "par_env", "venv", "lakes")
 
 
 class SpacesChanged(ValueError):
-    """A config asked for other spaces than the trainer was built for."""
+    """A config needs other spaces than those that the trainer was built for."""
 
 
 class Ladder:
@@ -41,7 +41,7 @@ class Ladder:
         if not configs:
             raise ValueError("a Ladder of 0 configs: give at least one")
         if not 0 < threshold <= 1 or window < 1:
-            raise ValueError(f"threshold={threshold}, window={window}: 0 < threshold ≤ 1 and window ≥ 1")
+            raise ValueError(f"threshold={threshold}, window={window}: give 0 < threshold ≤ 1 and window ≥ 1")
         self.configs = list(configs)
         self.threshold = threshold
         self.rung = 0
@@ -86,8 +86,8 @@ def apply_config(env: Any, config: Config) -> None:
             layer.env_method("set_config", config)
             return
     raise TypeError(
-        f"neither {type(env).__name__} nor an environment that it wraps has set_config: give apply=lambda env, config: … "
-        "that hands the config over"
+        f"neither {type(env).__name__} nor an environment that it wraps has set_config: give "
+        "apply=lambda env, config: …, a function that sets the config"
     )
 
 
@@ -214,7 +214,7 @@ class CurriculumEnv(gym.Wrapper):
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
 
     def set_config(self, config: Config) -> None:
-        """Goes into force at the next reset; the running episode ends as it began. Refuses now what would not fit then."""
+        """Takes effect at the next reset; the running episode keeps its config. A config that cannot be applied is refused now."""
         self._swap.to(config)
 
     def get_config(self) -> Config | None:
@@ -316,7 +316,7 @@ class CurriculumParallelEnv(BaseParallelWrapper):
         self._won: dict[Any, bool] = {}  # of this episode's agents that are done
 
     def set_config(self, config: Config) -> None:
-        """Goes into force at the next reset; the running episode ends as it began. Refuses now what would not fit then."""
+        """Takes effect at the next reset; the running episode keeps its config. A config that cannot be applied is refused now."""
         self._swap.to(config)
 
     def get_config(self) -> Config | None:
@@ -377,7 +377,7 @@ def succeeded(info: dict[str, Any], otherwise: bool, success_key: str | None = N
         if f"_{key}" not in info or info[f"_{key}"][index]:
             return bool(value[index])
     if success_key is not None:
-        raise ValueError(f"success_key={success_key!r} is not in the last info of an episode: it has {sorted(info)}")
+        raise ValueError(f"success_key={success_key!r} is not in an episode's last info: its keys are {sorted(info)}")
     return otherwise
 
 

@@ -61,7 +61,7 @@ class MenuEnv(gymnasium.Env[dict[str, Any], np.int64]):
 
     def step(self, action: np.int64) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         if self.path is None or len(self.path) == self.tree.spec.depth:
-            raise gymnasium.error.ResetNeeded("reset() begins a walk")
+            raise gymnasium.error.ResetNeeded("call reset() to begin a walk")
         before = self.path
         self.path = (*before, self.entries[int(action)])
         gained = self.walked.validated(self.path) - self.walked.validated(before)

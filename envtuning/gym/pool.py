@@ -24,7 +24,7 @@ def families_of(family: str | Sequence[str]) -> tuple[str, ...]:
     named = SPLITS.get(family, (family,)) if isinstance(family, str) else tuple(family)
     if not named or (strangers := [name for name in named if name not in FAMILIES]):
         said = ", ".join([*SPLITS, *FAMILIES])
-        raise SpecError(f"family={strangers[0] if named else family!r} is unknown: there are {said}")
+        raise SpecError(f"family={strangers[0] if named else family!r} is unknown: give one of {said}")
     return named
 
 

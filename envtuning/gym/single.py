@@ -47,7 +47,7 @@ class EngineeringEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         telling = self._begun()
         if self.runs.ended[0]:
-            raise gymnasium.error.ResetNeeded("the run is over: reset() begins the next")
+            raise gymnasium.error.ResetNeeded("the run is over: call reset() to begin the next")
         observation, rewards, ended, _, _ = self.runs.step(action[None])
         self._note(config_of(np.asarray(action, dtype=float), telling.names))
         return first(observation), float(rewards[0]), bool(ended[0]), False, {}
@@ -91,7 +91,7 @@ class EngineeringEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     def _begun(self) -> Telling:
         if self.telling is None:
-            raise gymnasium.error.ResetNeeded("reset() comes first")
+            raise gymnasium.error.ResetNeeded("no run has begun: call reset() first")
         return self.telling
 
     def _note(self, config: SkillsConfig) -> None:

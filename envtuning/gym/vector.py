@@ -83,7 +83,7 @@ class EngineeringVectorEnv(VectorEnv):
     def step(self, actions: Any) -> tuple[Observation, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """One stage of each run; a run that has ended begins the next episode instead, and its action is ignored."""
         if not self._seeded:
-            raise RuntimeError("step() before reset()")
+            raise RuntimeError("no run has begun: call reset() before step()")
         shares, focus = as_data(np.asarray(actions, dtype=float), self.present)
         over = np.flatnonzero(self.ended)
         self.practice = step(self.learners, self.practice, shares, focus)

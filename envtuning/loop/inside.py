@@ -1,7 +1,7 @@
 """Checkpoints inside a long stage, at its validations: for trainees whose stages take hours.
 
-A trainee asks for them with ``checkpoints_inside = True``. A killed stage continues from the last one, and its result is the same as
-without the kill: the checkpoint has the trainee and ``StageSoFar``, and later stretches are seeded by their number.
+A trainee asks for them with ``checkpoints_inside = True``. A killed stage continues from the last one and ends as if it had not
+been killed: the checkpoint holds the trainee and ``StageSoFar``, and later stretches are seeded by their number.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def latest(files: Files, stage: Path) -> Interrupted | None:
         so_far = StageSoFar.model_validate_json((found[-1] / "state.json").read_bytes())
     except (OSError, ValidationError) as error:
         raise RunError(
-            f"{found[-1]} is not what was written there: restore it from a copy, or remove the folders {PREFIX}* beside it, "
-            "and the stage starts again"
+            f"{found[-1]} has changed since it was written: restore it from a copy, or remove the folders {PREFIX}* "
+            "beside it to restart the stage"
         ) from error
     atomic.write_lines(stage / "metrics.jsonl", so_far.lines)
     return Interrupted(so_far, found[-1] / "trainee")

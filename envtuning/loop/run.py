@@ -30,7 +30,7 @@ from envtuning.worlds.episodes import slice_results
 
 
 def create(folder: str | Path, spec: RunSpec) -> RunLog:
-    """A new run's folder, which is made only if the run can begin; or the folder that already holds this run."""
+    """Make the run's folder, but only if the run can begin. A folder that already holds this run is opened instead."""
     return RunLog.create(folder, resolve(spec))
 
 
@@ -155,7 +155,7 @@ class Loop:
             start = self.log.start(partial(save_checkpoint, self.trainee.save))
             checkpoint = start if number == 0 else self.log.state.stages[number - 1].checkpoint
             if not checkpoint.is_dir():
-                raise RunError(f"{checkpoint} is gone, and stage {number} begins from it: bring it back from a copy")
+                raise RunError(f"{checkpoint} is missing, but stage {number} starts from it: restore it from a copy")
             load_checkpoint(self.trainee, self.log.files, checkpoint)
         except TraineeFailed as error:
             raise RunError(f"trainee {self.spec.trainee.kind!r} cannot begin stage {number}: {error}") from error

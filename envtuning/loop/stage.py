@@ -76,7 +76,7 @@ class StageRunner:
                 self._finish(trainee, outcome, time.monotonic() - begin)
                 return
         raise RunError(
-            f"stage {self.stage.number} failed {1 + retries} times ({'; '.join(faults)}). The stages before it stand: "
+            f"stage {self.stage.number} failed {1 + retries} times ({'; '.join(faults)}). The earlier stages are kept: "
             f"lower the learning rate or change the config in a new run, or remove the cause and "
             f"`envtuning resume {self.log.path}`"
         )

@@ -72,7 +72,7 @@ def config_of(world: World[Any], fields: dict[str, Any]) -> Any:
     """The world's config with these fields; a ``ValueError`` in sentences where it has no such field, or not this value."""
     known = world.config_type.model_fields
     if unknown := sorted(set(fields) - set(known)):
-        raise ValueError(f"reset has no field {unknown[0]!r}: there are seed, episode_id, {', '.join(known)}")
+        raise ValueError(f"reset has no field {unknown[0]!r}: its fields are seed, episode_id, {', '.join(known)}")
     try:
         return world.config_type.model_validate(fields)
     except ValidationError as error:

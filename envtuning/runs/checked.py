@@ -200,8 +200,8 @@ class Files:
         if name not in self.sums:
             raise RunError(f"{path} is not in {self.table}, so it cannot be checked: {REMEDY}")
         raise RunError(
-            f"{path} is not what was written there: it differs from its checksum in {self.table}. Restore it from a copy, "
-            "or remove this run and start again"
+            f"{path} has changed since it was written: it differs from its checksum in {self.table}. Restore it from "
+            "a copy, or remove this run and start again"
         )
 
     def _allows(self, name: str, digests: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Fading: a number of the config moves to its own value during the stage, in equal steps."""
+"""Fading: during the stage, a number of the config moves in equal steps from a start value to its own value."""
 
 from __future__ import annotations
 

@@ -311,14 +311,14 @@ class RunLog:
         if record is not None:
             self._raise_unless_rates([row.metrics for row in (*record.first, *record.last)], path)
             if [row.name for row in record.first] != [row.name for row in record.last]:
-                raise damaged(path, "has other slices before than after")
+                raise damaged(path, "has other slices for the first stage than for the last")
         return record
 
     def _raise_unless_rates(self, rows: Iterable[Mapping[str, float]], path: Path) -> None:
         for row in rows:
             for name in self.plan.world.about.rates:
                 if not 0 <= row.get(name, 0.0) <= 1:
-                    raise damaged(path, f"has {name}={row[name]:g}, and a rate is from 0 to 1")
+                    raise damaged(path, f"has {name}={row[name]:g}, but a rate is from 0 to 1")
 
 
 def runs_below(path: Path) -> list[Path]:

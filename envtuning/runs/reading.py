@@ -1,4 +1,4 @@
-"""A run's file as data: YAML or JSON from anybody, read within bounds. Nothing in it is executed."""
+"""A run's file as data: YAML or JSON from any source, read within bounds. Nothing in it is executed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_mapping(text: str) -> dict[str, Any]:
     """The mapping in a YAML or JSON text. Raises ``NotReadable``."""
     data = _read(text, _json if text.lstrip().startswith("{") else _yaml)
     if not isinstance(data, dict):
-        raise NotReadable(f"holds {type(data).__name__}, not a mapping: such a file has names with values, name: value")
+        raise NotReadable(f"holds {type(data).__name__}, not a mapping: write names with values, as in name: value")
     return data
 
 
@@ -60,7 +60,7 @@ def raise_unless_bounded(data: Any) -> None:
         if depth > DEEPEST:
             raise NotReadable(f"is nested too deeply: at most {DEEPEST} levels are read")
         if count > MOST:
-            raise NotReadable(f"holds more than {MOST:,} values, those counted that anchors repeat: write less")
+            raise NotReadable(f"holds more than {MOST:,} values, counting those that anchors repeat: write fewer")
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
         waiting += [(one, depth + 1) for one in inner]
 
@@ -69,7 +69,7 @@ def storable(options: dict[str, Any]) -> dict[str, Any]:
     """The options. Raises ``ValueError`` for a value that a file cannot hold unchanged."""
     for place, value in _places(options):
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{place}={value}: give a finite number, no file can hold this one")
+            raise ValueError(f"{place}={value}: give a finite number, because a file cannot hold this one")
         if isinstance(value, bytes | set | datetime.date | datetime.time):
             raise ValueError(f"{place} is of type {type(value).__name__}: give numbers, texts, lists or mappings")
     return options
@@ -81,7 +81,7 @@ def without_secrets(options: dict[str, Any]) -> dict[str, Any]:
         last = place.rpartition(".")[2].upper().replace("-", "_")
         if isinstance(value, str) and value and last.split("_")[-1].endswith(SECRET_WORDS):
             raise ValueError(
-                f"{place}: a run's files keep its options in clear, so no key goes there; put it into the provider's environment "
+                f"{place}: a run's files are plain text, so no key goes there; put it into the provider's environment "
                 "variable"
             )
     return options

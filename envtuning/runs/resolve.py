@@ -73,13 +73,13 @@ def _raise_unless_decided(plan: Plan, number: int) -> None:
         )
     if validated is not None and (missing := rule.looks_at().difference(validated)):
         raise SpecError(
-            f"{place} looks at {', '.join(sorted(missing))}, and the world {spec.world.name!r} has "
-            f"{', '.join(sorted(validated))}"
+            f"{place} looks at {', '.join(sorted(missing))}, but the world {spec.world.name!r} reports only "
+            f"{', '.join(sorted(validated))}: choose among these"
         )
     if spec.suites.validate_every is None:
         raise SpecError(
-            f"{place} is asked at each validation inside a stage, and suites.validate_every is null: give it an amount, or leave "
-            "the rule out"
+            f"{place} is checked at each validation inside a stage, but suites.validate_every is null: "
+            "set it to an amount, or leave the rule out"
         )
 
 

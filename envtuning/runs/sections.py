@@ -35,10 +35,10 @@ def as_data(config: Any) -> Any:
     try:
         if validated(type(config), data) == config:
             return data
-        said = "it is another one then"
+        said = "it becomes another config"
     except KnobError as error:
         said = str(error)
-    raise KnobError(f"the config does not come back from its own JSON ({said}): fix its validators and serializers")
+    raise KnobError(f"the config cannot be restored from its own JSON ({said}): fix its validators and serializers")
 
 
 Config = Annotated[

@@ -1,4 +1,7 @@
-"""``RunSpec``: the complete description of a run, as plain data. Presets and users' files are read into this model, and nothing is imported for it."""
+"""``RunSpec``: the complete description of a run, as plain data.
+
+Presets and users' files are read into this model; nothing is imported for it.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ class RunSpec(Frozen):
             )
         if self.total is not None and self.total < self.stage_budget:
             raise ValueError(
-                f"total is {self.total:,}, but the stages have budgets of {self.stage_budget:,} together: give at least that"
+                f"total is {self.total:,}, but the stages' budgets add up to {self.stage_budget:,}: give at least that"
             )
         return self
 
@@ -104,7 +107,10 @@ class RunSpec(Frozen):
         return listed if self.total is None else min(listed, self.total)
 
     def with_rounds(self, count: int) -> RunSpec:
-        """The run with ``count`` stages: the first of the list, then copies of the last with configs by the engineer. It has no ``total``, which would ask for another number of stages."""
+        """The run with ``count`` stages: the first ones of the list, then copies of the last with configs by the engineer.
+
+        The run has no ``total``, because that would ask for another number of stages.
+        """
         if not 1 <= count <= MOST_STAGES:
             raise SpecError(f"{count} stages: a run has at least 1 and at most {MOST_STAGES:,}")
         more = [self.stages[-1].model_copy(update={"config": "engineer", "name": ""})] * (count - len(self.stages))
@@ -165,7 +171,9 @@ def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapp
         data.setdefault("name", name)
     if (base := data.pop("extends", None)) is not None:
         if base not in preset_names():
-            raise SpecError(f"{origin} extends {base!r}: the presets are {', '.join(preset_names())}")
+            raise SpecError(
+                f"{origin} extends {base!r}, which is not a preset: the presets are {', '.join(preset_names())}"
+            )
         data = read_mapping(preset_text(base)) | data  # sections are replaced as a whole, not merged
     data = _unshared(data)  # otherwise a change would reach every place that YAML's anchors share
     for key, value in (changes or {}).items():

@@ -59,8 +59,9 @@ def raise_unless_playable(study: StudySpec, arms: Mapping[str, Plan]) -> None:
             trained, played = (plan.trainee.declared.window_in(capacity, **options) for capacity in capacities)
             if trained != played:
                 raise SpecError(
-                    f"beyond.{name}: its boards are larger than those of the runs, and the trainee of arm {arm} has window: null, "
-                    f"which is {trained} there and {played} here; give trainee.options.window a number"
+                    f"beyond.{name}: its boards are larger than those of the runs, so with window: null the trainee "
+                    f"of arm {arm} would train with window {trained} and play with window {played}; "
+                    "give trainee.options.window a number"
                 )
 
 

@@ -1,6 +1,6 @@
 """The part of the budget that the best open-loop schedule needs to reach the success of the best arm that reads, and the reverse.
 
-A difference in points can hide this: two points near the top of a curve may be half of the budget. Both curves are means over seeds
+A difference in points can hide this: two points near the top of a curve may cost half of the budget. Both curves are means over seeds
 of the success in validation, because the test is opened only once.
 """
 

@@ -8,8 +8,8 @@ How a study is made:
 1. On development roots, every schedule and every engineer gets the same number of search configurations.
 2. ``freeze`` picks the open-loop schedules that go on: those named in advance, and the best of the searched ones.
 3. Everything that is frozen runs on fresh roots, with at least two training seeds each.
-4. ``gain`` compares: with the best policy that sees the hidden state it gives the target's *headroom*, with an engineer
-   what that engineer is worth.
+4. ``gain`` compares an arm with these schedules. For the best policy that sees the hidden state, the gain is the target's
+   *headroom*; for an engineer, it is what that engineer is worth.
 
 All success is given as fractions, [roots, training seeds]; root and training seed are the same in all arms.
 """

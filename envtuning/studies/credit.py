@@ -143,14 +143,16 @@ def credit(
 def raise_unless_enough(seeds: int) -> None:
     """Raises ``RunError`` if these cannot give a difference between arms."""
     if seeds < FEWEST_SEEDS:
-        raise RunError(f"{seeds} seeds say too little of a difference: give at least {FEWEST_SEEDS}")
+        raise RunError(f"{seeds} seeds are too few to measure a difference: give at least {FEWEST_SEEDS}")
 
 
 def both(run: RunLog, number: int) -> tuple[Any, Any]:
     """The config before the engineer's answer, and the config that it wrote. Raises ``RunError`` if there is no such pair."""
     if not 1 <= number < len(run.state.done):
         last = len(run.state.done) - 1
-        raise RunError(f"stage {number} of {run.path} was written by no engineer and finished: give one of 1 to {last}")
+        raise RunError(
+            f"stage {number} of {run.path} is not a finished stage with one before it: give a stage from 1 to {last}"
+        )
     keep, proposal = _pair(run, number)
     if keep == proposal:
         raise RunError(f"stage {number} of {run.path} kept the config as it was: there is no change to give credit to")

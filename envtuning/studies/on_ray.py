@@ -67,7 +67,7 @@ def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: froz
         os.chdir(here)
     except OSError as error:
         raise RunError(
-            f"the node {platform.node()} has no {here}: start where all nodes have the same files"
+            f"the node {platform.node()} has no folder {here}: start in a folder that all nodes share"
         ) from error
     leave_it_alone()
     own.trust_only(trusted)
@@ -113,7 +113,8 @@ def raise_unless_room(trainee: TraineeSpec) -> None:
     if not (each_fits and _holds(ray.cluster_resources(), together)):
         has = [{what: node.get(what, 0) for what in together} for node in nodes]
         raise SpecError(
-            f"a run of the trainee {trainee.kind!r} takes {bundles}, and the nodes of the cluster have {has}: add one, or ask for less in trainee.options"
+            f"a run of the trainee {trainee.kind!r} needs {bundles}, but the nodes of the cluster have {has}: "
+            "add a node, or request less in trainee.options"
         )
 
 

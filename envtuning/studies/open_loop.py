@@ -107,7 +107,7 @@ def half_easy(spec: RunSpec) -> dict[str, Any]:
     wanted = {name: share for name, share in theirs.items() if share > 0}
     if not easy or wanted.keys() - ours.keys():
         raise SpecError(
-            f"mixture needs a first stage with slices that the target lacks, and all of the target's: {spec.name}'s first stage "
+            f"mixture needs a first stage with all slices of the target and others besides: {spec.name}'s first stage "
             f"has {', '.join(name for name, share in ours.items() if share > 0)}, its target {', '.join(wanted)}"
         )
     values: dict[tuple[str, ...], Any] = {}

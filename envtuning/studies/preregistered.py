@@ -83,7 +83,9 @@ class StudySpec(BaseModel):
     def _names_its_arms(self) -> StudySpec:
         for name in self.arms:
             if name.startswith(FIRST_STAGE):
-                raise ValueError(f"arms.{name}: folders named {FIRST_STAGE}… hold what arms share, choose another name")
+                raise ValueError(
+                    f"arms.{name}: folders named {FIRST_STAGE}… hold first stages that arms share: choose another name"
+                )
         for name in self.beyond:
             if "/" in name or "\\" in name:
                 raise ValueError(

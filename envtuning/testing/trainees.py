@@ -30,7 +30,7 @@ def check_trainee(
     per_slice: int = 4,
     **options: Any,
 ) -> None:
-    """Makes two of the kind (a name, ``package.module:Class``, or the class itself), trains them alike, and compares."""
+    """Makes two trainees of the kind (a name, ``package.module:Class``, or the class itself), trains them alike, and compares them."""
     suite = world.draw(config, per_slice, seed=SEED, purpose="validation", exclude=())
     made: list[Trainee] = []
     try:

@@ -1,4 +1,4 @@
-"""Reads checkpoints of PyTorch's tensors as data: no code runs, and every number is finite and every shape the trainee's own."""
+"""Reads checkpoints of PyTorch's tensors as data: no code runs, every number must be finite, and every shape must be the trainee's own."""
 
 from __future__ import annotations
 

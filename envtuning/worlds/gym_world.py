@@ -144,7 +144,7 @@ class GymWorld(World[C]):
         return {name: {"share": round(names.count(name) / len(names), 3)} for name in self.slices(config)}
 
     def capacity(self, configs: Sequence[C]) -> dict[str, Any]:
-        """``config`` has the spaces of all configs of the run. Raises ``InfeasibleConfig`` if they differ."""
+        """The entry ``config``, whose spaces all configs of the run must have. Raises ``InfeasibleConfig`` if they differ."""
         for config in configs[1:]:
             self.make_env(config, exclude=(), capacity={"config": configs[0]}, seed=0).close()
         return {"config": configs[0]}

@@ -32,7 +32,7 @@ def make_world(name: str, /, **options: Any) -> World[Any]:
     place = WORLDS.get(name, name)
     if ":" not in place:
         raise UnknownWorld(
-            f"no world {name!r}: there are {', '.join(WORLDS)}, or name your own as 'package.module:object'"
+            f"no world {name!r}: the worlds are {', '.join(WORLDS)}, or name your own as 'package.module:object'"
         )
     try:
         found = object_at(place)

@@ -1,4 +1,7 @@
-"""``TalkWorld``: the base class for environments whose observations and actions are texts. You write the same methods as for a ``GymWorld``."""
+"""``TalkWorld``: the base class for environments whose observations and actions are texts.
+
+You write the same methods as for a ``GymWorld``.
+"""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class QuestionEnv(gym.Env[str, str]):
 
 
 class TextWorld(TalkWorld[Any]):
-    """Tasks by their names. A config is a map of those in use, each with its share and its own knobs."""
+    """A world of tasks, each with a name. A config maps the names of the tasks in use to their shares and knobs."""
 
     def __init__(self, name: str, tasks: Mapping[str, Task[Any]], environment: str, **about: Any) -> None:
         if not tasks:
@@ -170,7 +170,7 @@ class TextWorld(TalkWorld[Any]):
         return QuestionEnv(self.tasks[slice], config.tasks[slice])
 
     def fingerprint(self, env: gym.Env, seed: int) -> bytes:
-        """The question itself. So a question that one task holds out is not asked by another task either."""
+        """The question itself. So if one task holds out a question, no other task asks it either."""
         assert isinstance(env, QuestionEnv)
         return env.asked.question.encode()
 

@@ -59,7 +59,7 @@ class About:
 
     @property
     def headings(self) -> dict[str, str]:
-        """The rates, the objective first."""
+        """The headings of the rates, that of the objective first."""
         return {self.objective: self.rates[self.objective]} | dict(self.rates)
 
     def label(self, name: str) -> str:
@@ -76,7 +76,7 @@ class Cases(Protocol):
         ...
 
     def fingerprints(self) -> frozenset[Any]:
-        """Identifies each case. Cases that are the same to a learner have equal fingerprints, and must not be in two of the three sets."""
+        """One for each case. Cases that a learner cannot tell apart have equal fingerprints, and may be in only one of the three sets."""
         ...
 
 

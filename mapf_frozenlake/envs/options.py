@@ -66,7 +66,7 @@ def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOpti
         if excluded is not None and draw:
             raise LakeError(
                 f"{next(iter(draw))} and {name} both say what is drawn: give one of them; ids with a size in their name "
-                f"bring their own"
+                f"already set size, num_agents and hole_ratio"
             )
     if instance is not None:
         if given.get("config") is None:

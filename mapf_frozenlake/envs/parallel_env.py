@@ -30,7 +30,9 @@ PARALLEL = ("action_mask", "state", "fixed_roster", "max_cycles")  # arguments o
 class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
     """One lake. The slots are the agents ``agent_0`` …; an episode fills the first of them.
 
-    With "compact" observations an agent sees all agents' rows in one vector, its own first. Further arguments beside those of every interface:
+    With "compact" observations an agent sees all agents' rows in one vector, its own first.
+
+    Arguments besides those of every interface:
 
     action_mask   "observation": each agent sees ``{"observation", "action_mask"}``; "info": the mask is in its info, and it
                   sees an array; None: no mask

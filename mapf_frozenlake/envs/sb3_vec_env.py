@@ -75,17 +75,19 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         """One reset's options of all lakes, taken from SB3's options of each row."""
         by_lake = self._options[:: self.rows_per_lake]
         if any(options != by_lake[row // self.rows_per_lake] for row, options in enumerate(self._options)):
-            raise LakeError("options that differ between the rows of a lake: give all rows of a lake the same")
+            raise LakeError("the options differ between the rows of a lake: give all rows of a lake the same options")
         instances, configs = zip(*(understand_reset(options) for options in by_lake))
         if any(config != configs[0] for config in configs):
-            raise LakeError("options with different configs: the lakes share one, give it to all of them")
+            raise LakeError("the options have different configs, but the lakes share one: give the same config to all")
         given = [instance for instance in instances if instance is not None]
         if len(given) not in (0, len(instances)):
-            raise LakeError(f"options with an instance for {len(given)} of {len(instances)} lakes: give each lake one")
+            raise LakeError(
+                f"the options have an instance for {len(given)} of {len(instances)} lakes: give all lakes one, or none"
+            )
         return {"instance": given or None, "config": configs[0]}
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Lake i gets seed + i at the next reset; returns every row's."""
+        """Lake i gets seed + i at the next reset. Returns the seed of every row."""
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
         self._seeds = [seed + row // self.rows_per_lake for row in range(self.num_envs)]
@@ -152,7 +154,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         setattr(self.lakes, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
-        """Call it once for all lakes. Of masks, each row gets its own; of other results, all rows get the same."""
+        """Call the method once for all lakes. Each row gets its own masks; other results are the same for all rows."""
         result = getattr(self.lakes, method_name)(*args, **kwargs)
         rows = self._get_indices(indices)
         return [result[row] for row in rows] if method_name == "action_masks" else [result for _ in rows]

@@ -158,9 +158,7 @@ def _reply(reply: Any) -> str:
     if reply is None:  # an empty answer of a model
         return ""
     if not isinstance(reply, str):
-        raise LakeError(
-            f"a text policy replied with {type(reply).__name__}: it must give a string, or form= is another"
-        )
+        raise LakeError(f"a text policy replied with {type(reply).__name__}: return a string, or give another form=")
     return reply
 
 

@@ -44,16 +44,16 @@ def evaluate(
     """Evaluate a policy on a suite: ask it once for each instance, and judge every answer by the same judge.
 
     policy       a solver (Instance to Solution or plan), a text policy (string to string), or a neural policy (an object
-                 with ``act(observation)`` and ``env_kwargs``, stepped through ``LakeBatch``); ``form`` says which if
-                 the policy does not show it
+                 with ``act(observation)`` and ``env_kwargs``, stepped through ``LakeBatch``); give ``form`` if
+                 the policy itself does not show which of these it is
     suite        an InstanceSet, instances, or the name of a shipped suite
     prompt       makes a text policy's prompt from an instance
     batch_size   prompts for each call of a text policy, which then returns a list of replies
     max_workers  number of threads that ask a solver or text policy
     config       the rules of a neural policy's episodes (horizon, hints); its sizes and agents do not matter
     resume       a file that keeps the answers: these are not asked again; with a neural policy give a ``name``, too
-    settings     other settings that affect the answers, as JSON: a file that was begun with others is refused
-    progress     called with (number of answers, number of instances) after each answer, and first if some were kept
+    settings     other settings that affect the answers, as JSON: a ``resume`` file that was begun with others is refused
+    progress     called with (number of answers, number of instances) after each answer, and at the start if some were kept
 
     An exception of the policy ends the evaluation; with ``resume``, the answers so far are kept.
     """

@@ -32,7 +32,9 @@ class SB3Policy:
         if envs is None:
             raise LakeError("the model has no envs: pass those that it was trained in, sb3_policy(model, envs)")
         if hasattr(model.policy, "lstm_actor"):
-            raise LakeError("a recurrent model has a state that sb3_policy does not carry: write an act of your own")
+            raise LakeError(
+                "sb3_policy does not keep the state of a recurrent model: write a policy with act and env_kwargs"
+            )
         batch = envs.get_attr("batch")[0]
         self.env_kwargs = env_kwargs_of(batch)
         self.model, self.deterministic, self.name = model, deterministic, type(model).__name__
@@ -41,7 +43,7 @@ class SB3Policy:
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
         if self._masked and batch.observation_name != "ego":
             raise LakeError(
-                f"observation={batch.observation_name!r} holds no action masks, which the model takes: train it on 'ego'"
+                f"the model takes action masks, but observation={batch.observation_name!r} has none: train it on 'ego'"
             )
 
     def act(self, observation: NDArray) -> NDArray[np.int64]:

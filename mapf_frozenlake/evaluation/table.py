@@ -42,7 +42,7 @@ class EvaluationTable:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Every (agents, size); after them each number of agents, pooled over its sizes; last, all instances."""
+        """For each number of agents, a row for each size and one pooled over its sizes; the last row is over all instances."""
         cells = self.by("agents", "size")
         rows: list[Row] = []
         for pooled in self.by("agents"):
@@ -79,7 +79,7 @@ class EvaluationTable:
         names = list(dict.fromkeys(row.who for row in rows))
         for model in models:
             if not any(model.lower() in name.lower() for name in names):
-                raise LakeError(f"the paper has no model {model!r}: there are {', '.join(names)}")
+                raise LakeError(f"the paper has no model {model!r}: its models are {', '.join(names)}")
         kept = [row for row in rows if not models or any(model.lower() in row.who.lower() for model in models)]
         return replace(self, reference=tuple(kept))
 

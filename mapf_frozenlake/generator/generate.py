@@ -78,7 +78,7 @@ def generate(
 def check_config(
     config: LakeConfig, *, certify: Certificate | None = None, exclude: Exclude = None, probes: int = 4
 ) -> None:
-    """Raise the ``GenerationError`` that ``generate`` would, after a tenth of its draws: a few seconds at most.
+    """Raise the ``GenerationError`` that ``generate`` would raise, after a tenth of its draws; takes a few seconds at most.
 
     If this raises nothing, ``generate`` succeeds, except for a chance of one in many thousands per instance.
     """

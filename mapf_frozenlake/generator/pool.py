@@ -54,8 +54,8 @@ class InstancePool:
         agents = max_agents if max_agents is not None else config.max_agents
         if side < config.max_size or agents < config.max_agents:
             raise LakeError(
-                f"the config draws up to {config.max_size}×{config.max_size} with {config.max_agents} agents, the pool was "
-                f"made for max_size={side}, max_agents={agents}: raise those"
+                f"the config draws up to {config.max_size}×{config.max_size} with {config.max_agents} agents, but "
+                f"the pool was made for max_size={side}, max_agents={agents}: raise these two"
             )
         self.config, self.size, self.seed, self.num_threads = config, size, seed, num_threads
         self.arrays = InstanceSet.empty(size, side, side, agents)  # row j is whole once `ensure` was called with j

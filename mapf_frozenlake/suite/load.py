@@ -27,7 +27,7 @@ def load_suite(name: str) -> InstanceSet:
     ``labels`` has the columns to group by: agents, size, hole_ratio, wait_subset.
     """
     if name not in SUITES:
-        raise LakeError(f"no suite is called {name!r}: there are {', '.join(SUITES)}")
+        raise LakeError(f"no suite is called {name!r}: the suites are {', '.join(SUITES)}")
     suite = InstanceSet.load(suite_path(name))
     if suite.checksum != SUITES[name]:
         raise LakeError(

@@ -18,8 +18,8 @@ def validation_suite(config: LakeConfig, n: int, seed: int = 0, *, exclude: Excl
     """n instances of the target ``config`` to validate on, with labels agents, size and hole_ratio to group by.
 
     Training does not use these seeds. But small lakes repeat: pass this suite as ``exclude`` to the training envs, and the
-    test suite as ``exclude`` here. Then the three share no board up to symmetry. The set's ``seed`` is the argument here, and
-    not a seed for ``generate``.
+    test suite as ``exclude`` here. Then the three share no board up to symmetry. The set's ``seed`` is the argument given here;
+    ``generate`` makes other boards from it.
     """
     seed = int(seed)  # NumPy's seeds end where the offset begins
     drawn = generate(config, n, seed + _SEED_OFFSET, exclude=exclude, limits=_LIMITS)

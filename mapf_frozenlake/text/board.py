@@ -96,9 +96,7 @@ def _from_short(text: str) -> Instance:
     if len(letters) != height * width:
         raise LakeError(f"{len(letters)} letters for {height} rows of {width} columns: write {height * width}")
     if len(ends) % 4:
-        raise LakeError(
-            f"{len(ends)} numbers behind the board: write four for each agent, start and goal (row, column)"
-        )
+        raise LakeError(f"{len(ends)} numbers after the board: write four for each agent, start and goal (row, column)")
     board = [letters[begin : begin + width] for begin in range(0, len(letters), width)]
     cells = np.array(ends, dtype=np.int16).reshape(-1, 2, 2)
     holes = np.array([[letter == HOLE for letter in row] for row in board])
@@ -109,7 +107,7 @@ def _from_short(text: str) -> Instance:
 
 def _refuse_sides(height: int, width: int) -> None:
     if not (MIN_SIZE <= height <= MAX_SIZE and MIN_SIZE <= width <= MAX_SIZE):
-        raise LakeError(f"{height} rows and {width} columns: both are {MIN_SIZE} to {MAX_SIZE}")
+        raise LakeError(f"{height} rows and {width} columns: both must be {MIN_SIZE} to {MAX_SIZE}")
 
 
 def _from_row(row: Mapping[str, Any]) -> Instance:
@@ -124,7 +122,7 @@ def _from_row(row: Mapping[str, Any]) -> Instance:
     claimed = row.get("num_agents", instance.num_agents)
     if str(claimed) != str(instance.num_agents):  # "2" in a row read from CSV
         raise LakeError(
-            f"{where}num_agents={str(claimed)[:20]}, but the text has {instance.num_agents}: one of them is wrong"
+            f"{where}num_agents={str(claimed)[:20]}, but the text has {instance.num_agents}: correct one of them"
         )
     return Instance(
         holes=instance.holes,
@@ -150,7 +148,7 @@ def _routes(text: str) -> tuple[np.ndarray, np.ndarray]:
     ordered = [routes[agent] for agent in range(len(routes))]
     for agent, route in enumerate(ordered):
         if max(map(abs, route)) > MAX_SIZE:
-            raise LakeError(f"agent {agent}'s route {route} leaves any lake: at most {MAX_SIZE} rows and columns")
+            raise LakeError(f"agent {agent}'s route {route} fits on no lake: use at most {MAX_SIZE} rows and columns")
     endpoints = np.array(ordered, dtype=np.int16).reshape(-1, 2, 2)
     return endpoints[:, 0], endpoints[:, 1]
 
@@ -176,10 +174,13 @@ def _board(text: str) -> list[list[str]]:
     first, rows = blocks[0]
     for number, row in enumerate(rows, start=first):
         if len(row) != len(rows[0]):
-            raise LakeError(f"line {number}: {len(row)} cells, the rows above have {len(rows[0])}: make them equal")
+            raise LakeError(
+                f"line {number} has {len(row)} cells, but the rows above have {len(rows[0])}: make them equally long"
+            )
     if not (MIN_SIZE <= len(rows) <= MAX_SIZE and len(rows[0]) <= MAX_SIZE):
         raise LakeError(
-            f"line {first}: a board of {len(rows)} rows and {len(rows[0])} columns; both are {MIN_SIZE} to {MAX_SIZE}"
+            f"line {first}: a board of {len(rows)} rows and {len(rows[0])} columns: "
+            f"both must be {MIN_SIZE} to {MAX_SIZE}"
         )
     return rows
 
@@ -205,7 +206,7 @@ def _holes_from_list(text: str, height: int, width: int) -> np.ndarray:
     listed = _HOLES.search(text)
     if listed is None:
         raise LakeError(
-            "the sides are given but no line 'Holes: (0, 1), …': write it, with 'none' where there are none"
+            "the text gives the sides but has no line 'Holes: (0, 1), …': add it, with 'none' if there are no holes"
         )
     holes = np.zeros((height, width), dtype=np.bool_)
     rest = _CELL.sub("", listed[1]).replace(",", " ").strip()

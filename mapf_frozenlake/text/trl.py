@@ -116,7 +116,7 @@ class LakePrompts:
         if n < 1:
             raise LakeError(f"n={n}: give at least 1 prompt")
         if config is None and source is None:
-            raise LakeError("config=None: give the config to begin with, or a source that has it")
+            raise LakeError("config=None: give a config to start with, or a source that has one")
         self.source = None if source is None else Path(source)
         self.seed, self.style = seed, style
         self._versions: ConfigVersions = ConfigVersions() if source is None else ConfigFile(source)

@@ -132,8 +132,8 @@ def test_what_is_no_atlas_is_said_so(spec, tmp_path):
     ("menu", "said"),
     [
         ({"easy": "first", "hard": "target"}, "at least 3"),
-        ({"easy": "target", "b": "uniform", "c": "uniform"}, "exactly one entry is 'first'"),
-        ({"easy": "first", "b": "target", "c": "target"}, "at most one entry is 'target'"),
+        ({"easy": "target", "b": "uniform", "c": "uniform"}, "exactly one entry must be 'first'"),
+        ({"easy": "first", "b": "target", "c": "target"}, "at most one entry may be 'target'"),
         ({"easy": "first", "hard": "target", "a-b": "uniform"}, "letters and digits"),
     ],
 )

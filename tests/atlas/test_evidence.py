@@ -224,10 +224,10 @@ def nameless(rest: str) -> Nameless:
     [
         (("score", "--engineer", "server/x", "--context", "V9"), "'V9' is not a context"),
         (("evidence", "--context", "V9"), "'V9' is not a context"),
-        (("score", "--tree", "nope"), "'nope' is neither a file nor a tree: there are"),
+        (("score", "--tree", "nope"), "'nope' is neither a file nor a tree: the trees are"),
         (("evidence", "--tree", "corridors"), "corridors has no diagnosis"),
         (("score", "--engineer", "nobody"), "engineer 'nobody' is unknown"),
-        (("score", "--engineer", "replay/nope"), "no transcript there"),
+        (("score", "--engineer", "replay/nope"), "there is no transcript at"),
         (("score", "--folder", "nowhere"), "nowhere has no tree: envtuning atlas build"),
         (("score", "--engineer", f"{__name__}:nameless"), "made a Nameless, which is not an engineer: it needs a name"),
         (("verify", "nope.json"), "no such file"),

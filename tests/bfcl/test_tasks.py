@@ -26,7 +26,7 @@ def test_an_id_that_no_task_has_is_refused_with_an_example(v4, wrong):
 
 
 def test_an_unknown_split_is_refused_with_those_that_there_are(v4):
-    with pytest.raises(ValueError, match="split='bare': there are base, miss_func"):
+    with pytest.raises(ValueError, match="split='bare': give one of base, miss_func"):
         load_tasks(v4, "bare")
 
 

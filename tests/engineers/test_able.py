@@ -94,7 +94,7 @@ def test_who_can_do_nothing_with_a_config_says_so(name, config):
     with pytest.raises(
         KnobError,
         match=rf"^{name} can do nothing with this {config.__name__}: it turns the shares of two slices or more.*, and "
-        rf"editable is {there}; open other knobs, or name an engineer that can turn these",
+        rf"editable is {there}; make other knobs editable, or name an engineer that can turn these",
     ):
         made(name).check_able(config())
 
@@ -137,10 +137,10 @@ def results(**rates):
 
 def test_what_is_not_editable_is_nothing_to_turn():
     pair = Pair()
-    with pytest.raises(KnobError, match=r"editable is parts\.\*\.share; open other knobs"):
+    with pytest.raises(KnobError, match=r"editable is parts\.\*\.share; make other knobs editable"):
         engineers.make("rules").check_able(pair, ["parts.a.share"])
     engineers.make("rules").check_able(pair, ["parts.a.share", "parts.b.share"])
-    with pytest.raises(KnobError, match="editable is nothing; open other knobs"):
+    with pytest.raises(KnobError, match="editable is nothing; make other knobs editable"):
         engineers.make("rules").check_able(Nothing())
 
 

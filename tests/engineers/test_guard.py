@@ -80,7 +80,7 @@ def test_the_limit_is_off_by_default(kitchen, report):
 
 @pytest.mark.parametrize("max_drop", [-0.1, 1.5, 50, float("nan")])
 def test_a_limit_that_is_no_part_is_an_error(kitchen, max_drop):
-    with pytest.raises(ValueError, match=r"max_drop=.*: give a part from 0 to 1"):
+    with pytest.raises(ValueError, match=r"max_drop=.*: give a fraction from 0 to 1"):
         check(kitchen, kitchen, max_drop=max_drop)
 
 

@@ -44,7 +44,7 @@ def test_the_weights_are_those_of_the_network():
         assert {name: value.shape for name, value in stored(twin).items()} == SHAPES
     assert sum(int(np.prod(shape)) for shape in SHAPES.values()) < 4000
     assert SHAPES["act"][0] == HIDDEN
-    with pytest.raises(ValueError, match="there are learnt, blind, memoryless"):
+    with pytest.raises(ValueError, match="give one of learnt, blind, memoryless"):
         engineers.make("learnt", twin="nobody")
 
 

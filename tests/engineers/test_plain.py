@@ -198,6 +198,20 @@ def test_uniform_covers_the_space_evenly(example_report):
     assert all(len(values) == 8 for values in seen.values()), "over the stages every size gets every part"
 
 
+def test_uniform_covers_a_range_that_only_one_slice_has(example_report):
+    config = LakeConfig.single(5, 2)
+    ratios = [
+        engineers.make("uniform", seed=0)
+        .propose(example_report.model_copy(update={"stage": stage}), config, editable=["slices.*.hole_ratio"])
+        .config.slices[5]
+        .hole_ratio
+        for stage in range(40)
+    ]
+    assert len(set(ratios)) > 30
+    assert min(ratios) < 0.05
+    assert max(ratios) > 0.45
+
+
 def test_few_episodes_are_not_believed(results, report, kitchen):
     """A slice that failed 3 times of 3 is hardly known; one that failed 300 times of 300 is."""
     shares = []
@@ -257,7 +271,7 @@ def test_a_schedule_is_counted_from_the_first_stage_and_ends_on_the_target(resul
         menu = engineer.propose(report.model_copy(update={"target": target, "stage": stage}), now).config.menu
         assert (menu["stew"].heat, menu["stew"].share) == (pytest.approx(heat), pytest.approx(share))
     assert engineer.propose(report, kitchen).config == kitchen, "told no target"
-    with pytest.raises(ValueError, match=r"parts=\[2\]: give parts of the way, from 0 to 1"):
+    with pytest.raises(ValueError, match=r"parts=\[2\]: give fractions of the way, each from 0 to 1"):
         engineers.make("schedule", parts=[2])
 
 

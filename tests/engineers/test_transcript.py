@@ -109,7 +109,7 @@ def test_a_line_cut_off_by_a_kill_is_skipped_and_the_next_one_whole(recorded, sc
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("{}\n", "line 1: engineer: Field required"), ("\n\n[]\n{", "no exchange in it")]
+    ("content", "said"), [("{}\n", "line 1: engineer: Field required"), ("\n\n[]\n{", "contains no exchange")]
 )
 def test_a_file_that_is_no_transcript_says_where(tmp_path, content, said):
     path = tmp_path / "t.jsonl"
@@ -119,7 +119,7 @@ def test_a_file_that_is_no_transcript_says_where(tmp_path, content, said):
 
 
 def test_a_missing_transcript_says_what_to_give(tmp_path):
-    with pytest.raises(TranscriptError, match="no transcript there"):
+    with pytest.raises(TranscriptError, match="there is no transcript at"):
         engineers.make(f"replay/{tmp_path}/nowhere")
 
 

@@ -58,9 +58,9 @@ def refusals(drawn):
     lines = file.split(b"\n", 2)
     yield "empty", b"", "byte 0: not an instance file"
     yield "a zip", b"PK\x03\x04" + file, "byte 0: not an instance file"
-    yield "another version", file.replace(b"instances 1", b"instances 7", 1), "version '7'.*this package reads 1"
+    yield "another version", file.replace(b"instances 1", b"instances 7", 1), "format '7'.*this package reads 1"
     yield "no checksum", lines[0] + b"\n" + lines[2], "line 2: the checksum must be 64"
-    yield "wrong checksum", b"\n".join([lines[0], b"0" * 64, lines[2]]), "line 2: the checksum does not fit"
+    yield "wrong checksum", b"\n".join([lines[0], b"0" * 64, lines[2]]), "line 2: the checksum does not match"
     yield "cut", file[:-40], "byte [0-9]+ of the payload: .* needs [0-9]+ bytes"
     yield "not compressed", b"\n".join([*lines[:2], content]), "byte 0 of the payload: broken compression in the header"
     yield "more behind", file + b"x", "the arrays should end here"

@@ -44,7 +44,7 @@ def test_room_for_larger_boards_and_more_agents(wanted):
     assert pool.arrays.holes.shape == (SIZE, 7, 7)
     assert pool.arrays.starts.shape == (SIZE, 6, 2)
     assert rows_of(pool, range(10)) == list(wanted[:10])
-    with pytest.raises(LakeError, match="max_size=4, max_agents=3: raise those"):
+    with pytest.raises(LakeError, match="max_size=4, max_agents=3: raise these two"):
         InstancePool(CONFIG, max_size=4)
 
 

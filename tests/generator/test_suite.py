@@ -94,7 +94,7 @@ def test_a_file_that_is_not_the_published_one_is_refused(tmp_path, monkeypatch):
 
 
 def test_unknown_names_list_the_known_ones():
-    with pytest.raises(LakeError, match=r"there are mapf-frozenlake-3150, quick"):
+    with pytest.raises(LakeError, match=r"the suites are mapf-frozenlake-3150, quick"):
         mfl.load_suite("3150")
 
 

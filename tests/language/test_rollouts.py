@@ -293,5 +293,5 @@ def test_a_world_without_words_is_refused_in_a_sentence():
             return 0, {}
 
     world = SimpleNamespace(about=SimpleNamespace(name="silent"), make_env=lambda config, **_: Silent())
-    with pytest.raises(mfl.LakeError, match="'silent' trains on int observations, and a language model reads strings"):
+    with pytest.raises(mfl.LakeError, match="'silent' trains on int observations, but a language model reads strings"):
         EnvTurns(world, {}, ()).rows(None, 1, seed=0)

@@ -158,7 +158,7 @@ def test_a_budget_in_steps_is_refused_at_the_start(foreign, tmp_path):
 def test_wrong_options_are_refused_at_the_start(foreign, tmp_path):
     for options, message in (
         ({"model": str(foreign), "grpo": {"seed": 1}}, "grpo\\.seed"),
-        ({"model": str(foreign), "grpo": {"num_generations": 7}}, "does not hold whole groups of num_generations=7"),
+        ({"model": str(foreign), "grpo": {"num_generations": 7}}, "into whole groups of num_generations=7"),
         ({}, "model"),
     ):
         with pytest.raises(SpecError, match=message):

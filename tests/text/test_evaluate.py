@@ -381,7 +381,7 @@ class TestTable:
             "Grok-4.2",
             "Qwen3-4B + GRPO + Ours",
         }
-        with pytest.raises(LakeError, match=r"no model 'Llama': there are GPT-5\.4, Grok-4\.2"):
+        with pytest.raises(LakeError, match=r"no model 'Llama': its models are GPT-5\.4, Grok-4\.2"):
             table.with_reference("Grok", "Llama")
 
     def test_reference_has_every_published_cell(self):

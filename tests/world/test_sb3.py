@@ -158,5 +158,5 @@ def test_a_config_is_set_by_its_method_and_an_unknown_attribute_is_refused():
 
 
 def test_a_misspelt_argument_of_this_interface_is_named_too():
-    with pytest.raises(TypeError, match="'sucess_key' .did you mean success_key='valid'.*per_agent"):
+    with pytest.raises(TypeError, match=r"'sucess_key' .did you mean success_key='valid'.*per_agent"):
         mfl.sb3_vec_env(2, sucess_key="valid")

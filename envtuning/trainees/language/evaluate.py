@@ -134,7 +134,7 @@ def capped_chat(
         ledger = ledger_beside(answers)
         before = ledger.total() if ledger is not None else Taken()
     except LedgerDamaged as error:
-        raise RunError(f"{error}, or remove it to count from nothing") from error
+        raise RunError(f"{error}, or remove it to count from 0") from error
     meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost, tokens=before.tokens, cost=before.cost)
     return CappedChat(chat, meter, max_tokens, ledger)
 

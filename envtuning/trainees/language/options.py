@@ -155,7 +155,7 @@ class LanguageOptions(BaseModel):
         if generated % group:
             raise ValueError(
                 f"grpo: a batch of {generated} replies (per_device_train_batch_size × steps_per_generation × processes) "
-                f"does not hold whole groups of num_generations={group}: make it a multiple"
+                f"does not divide into whole groups of num_generations={group}: make it a multiple of that"
             )
         if self.of_grpo("steps_per_generation") % self.of_grpo("gradient_accumulation_steps"):
             raise ValueError(

@@ -144,7 +144,8 @@ def load_weights(folder: Path, model: Any) -> None:
     missing = sorted(own.keys() - weights.keys() - set(model.all_tied_weights_keys))
     if missing:
         raise ValueError(
-            f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more tensors, so it has another architecture: load it with its own options"
+            f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more tensors, so it has another architecture: "
+            "load it with the options that it was saved with"
         )
 
 

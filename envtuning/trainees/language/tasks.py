@@ -121,8 +121,8 @@ class EnvTurns:
                 question, info = env.reset(seed=case_seed, options=options)
             if not isinstance(question, str):
                 raise LakeError(
-                    f"world {self.world.about.name!r} trains on {type(question).__name__} observations, and a language "
-                    "model reads strings: choose another trainee, or a world whose make_env speaks in strings"
+                    f"world {self.world.about.name!r} trains on {type(question).__name__} observations, but a language "
+                    "model reads strings: choose another trainee, or a world whose make_env gives text environments"
                 )
             rows.append(
                 {

@@ -120,7 +120,7 @@ def load(version: Version = "v4", path: str | Path | None = None) -> Package:
     """
     global _loaded
     if version not in RELEASES:
-        raise PackageError(f"version={version!r}: there are {', '.join(VERSIONS)}")
+        raise PackageError(f"version={version!r}: give one of {', '.join(VERSIONS)}")
     if _loaded is not None:
         if _loaded.version != version:
             raise PackageError(

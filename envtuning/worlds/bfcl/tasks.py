@@ -67,7 +67,7 @@ class Task:
 def load_tasks(package: Package, split: str) -> tuple[Task, ...]:
     """The 200 tasks of a split, by scenario. Raises ``ValueError`` for an unknown split."""
     if split not in SPLITS:
-        raise ValueError(f"split={split!r}: there are {', '.join(SPLITS)}")
+        raise ValueError(f"split={split!r}: give one of {', '.join(SPLITS)}")
     return _load_tasks(package.data_file(split), package.data_file(split, answers=True), split)
 
 

@@ -123,8 +123,8 @@ class BFCLWorld(World[BFCLConfig]):
             found = [task for task in tasks if task.split == split]
             if len(found) < per_slice:
                 raise TooFewCases(
-                    f"{per_slice} tasks of {split} to {'validate' if subset == 'validation' else 'test'} on, and the {subset} "
-                    f"scenarios have {len(found)}: ask for at most {len(found)}"
+                    f"{per_slice} tasks of {split} are needed to {'validate' if subset == 'validation' else 'test'} "
+                    f"on, but the {subset} scenarios have {len(found)}: ask for at most {len(found)}"
                 )
             # Variants of a scenario are not independent: take scenarios first that the set has least often.
             drawn = random.Random(f"{purpose} {split} {seed}").sample(found, len(found))

@@ -124,7 +124,7 @@ def test_an_option_that_nobody_has_is_named() -> None:
     pytest.importorskip("openai")
     import engineers
 
-    with pytest.raises(TypeError, match=r"temprature: no such option of OpenAIChat; there are .*temperature"):
+    with pytest.raises(TypeError, match=r"OpenAIChat has no option temprature; it has .*temperature"):
         engineers.make("openai/x", temprature=0.3)
 
 

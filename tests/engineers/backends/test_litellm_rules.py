@@ -197,7 +197,7 @@ def test_a_file_names_no_provider_that_another_ones_key_would_go_to(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     own.trust_only([])
     try:
-        with pytest.raises(AuthFailed, match="which only a file names"):
+        with pytest.raises(AuthFailed, match="is named only in a file"):
             LiteLLMChat(f"{provider}/abc").raise_unless_askable()
         with pytest.raises(AuthFailed, match="GROQ_API_KEY"):
             LiteLLMChat("groq/abc").raise_unless_askable()

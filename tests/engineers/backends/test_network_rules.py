@@ -153,7 +153,7 @@ def test_a_key_goes_to_its_provider_to_this_machine_and_to_hosts_that_the_user_n
         return
     for asks in (chat.raise_unless_askable, lambda: chat.complete([], None, max_tokens=1)):
         with pytest.raises(
-            AuthFailed, match=rf"would go to {stranger}, which only a file names: .* add --trust host:{stranger}$"
+            AuthFailed, match=rf"would go to {stranger}, which is named only in a file: .* add --trust host:{stranger}$"
         ):
             asks()
     assert chat.asked == 0
@@ -196,7 +196,7 @@ def test_a_model_of_litellm_that_may_hold_an_address_is_asked_on_its_users_word_
         if plain:
             chat.raise_unless_key_may_go()
         else:
-            with pytest.raises(AuthFailed, match="which only a file names"):
+            with pytest.raises(AuthFailed, match="named only in a file"):
                 chat.raise_unless_key_may_go()
         trust_only(("option:engineer.name",))
         chat.raise_unless_key_may_go()

@@ -280,5 +280,5 @@ def test_options_named_like_the_chats_are_the_chats_and_the_rest_the_engineers()
     engineer: Any = engineer_on(OpenAIChat, "m", {"timeout": 9.5, "max_tokens": 77, "seed": 3, "max_attempts": 2})
     assert (engineer.chat.model_id, engineer.chat.timeout, engineer.chat.seed) == ("m", 9.5, 3)
     assert (engineer.max_tokens, engineer.max_attempts) == (77, 2)
-    with pytest.raises(TypeError, match=r"^chat, maxtokens: no such option of OpenAIChat; there are .*max_tokens"):
+    with pytest.raises(TypeError, match=r"^OpenAIChat has no option chat, maxtokens; it has .*max_tokens"):
         engineer_on(OpenAIChat, "m", {"maxtokens": 1, "chat": None})

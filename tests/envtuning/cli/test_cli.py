@@ -204,7 +204,7 @@ def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, t
     [
         ("budgt: 3", "budgt: Extra inputs are not permitted"),
         ("target: {slices: {3: {holes: 0.2}}}", "target.slices.3.holes: Extra inputs are not permitted"),
-        ("world: nowhere", "no world 'nowhere': there are lakes"),
+        ("world: nowhere", "no world 'nowhere': the worlds are lakes"),
         ("target: {num_agents: 9, slices: {3: {}}}", "num_agents=9 on a 3×3 lake needs 18 cells"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -214,7 +215,7 @@ def test_a_preset_is_printed_as_it_is_and_all_are_listed(monkeypatch):
     assert called("presets", "scripted") == (0, preset_text("scripted"))
     code, output = called("presets", "nothing")
     assert code == 1
-    assert "no preset 'nothing': there are " in output
+    assert "no preset 'nothing': the presets are " in output
     monkeypatch.setattr("envtuning.cli.presets.preset_names", lambda: ["ladder", "scripted"])
     code, output = called("presets")
     heading, *rows = output.splitlines()
@@ -253,7 +254,7 @@ def test_a_finished_run_is_read_whole_and_not_run_again(finished, tmp_path):
     (copy.state.stages[0].checkpoint / "steps.json").write_text("999")
     code, output = called("resume", copy.path, *trust)
     assert code == 1
-    assert "checkpoint is not what was written there" in output
+    assert "checkpoint has changed since it was written" in output
     (copy.path / "test.json").unlink()
     code, output = called("show", copy.path, *trust)
     assert (code, output.splitlines()[-1]) == (0, f"this run stopped: `envtuning resume {copy.path}` continues")
@@ -267,6 +268,8 @@ def test_runs_are_found_where_they_lie_and_what_is_none_is_skipped_or_told(finis
     assert [one.path for one in views.opened([finished.path])] == [finished.path]
     assert [one.path for one in views.opened([finished.path, tmp_path])] == [finished.path]
     assert said == [f"{tmp_path} is not a run: skipped"]
+    held = [shutil.copytree(finished.path, tmp_path / "several" / name) for name in ("one-seed0", "one-seed1")]
+    assert [one.path for one in views.opened([tmp_path / "several"])] == held
     with pytest.raises(RunError, match="is not a run folder"):
         views.opened([tmp_path])
     with pytest.raises(RunError, match="none of 2 folders is a run: `envtuning run` makes one"):
@@ -285,7 +288,7 @@ def test_a_film_that_there_is_not_is_told(finished, monkeypatch):
         views.find_film(finished, 0, None)
     with pytest.raises(RunError, match="case 10: stage 0 has cases 0 to 9"):
         views.find_film(finished, 0, 10)
-    with pytest.raises(RunError, match=r"stage 2 of .* has no episodes: its 2 finished stages start at 0"):
+    with pytest.raises(RunError, match=r"stage 2 of .* has no episodes: its 2 finished stages count from 0"):
         views.find_film(finished, 2, None)
     monkeypatch.setattr(CountWorld, "film", lambda self, cases, episode: episode.case)
     solved = [one.__class__(one.case, one.slice, None, one.metrics) for one in finished.state.stages[0].episodes()]

@@ -67,7 +67,7 @@ def test_splits_are_by_family_and_the_null_is_neither():
     assert not {*DEVELOPMENT, NULL} & set(HELD_OUT)
     assert families_of(["rates", "null"]) == ("rates", "null")
     for wrong in ("nobody", ["rates", "nobody"], []):
-        with pytest.raises(SpecError, match="is unknown: there are development, held-out, rates"):
+        with pytest.raises(SpecError, match="is unknown: give one of development, held-out, rates"):
             families_of(wrong)
 
 

@@ -269,7 +269,9 @@ def test_a_run_may_be_left_between_its_last_stage_and_its_test(tmp_path):
     assert next_task(run.plan, run.state) is None
 
 
-@pytest.mark.parametrize(("damage", "says"), [("gone", "is gone, and stage 1 begins from it"), ("changed", "differs")])
+@pytest.mark.parametrize(
+    ("damage", "says"), [("gone", "is missing, but stage 1 starts from it"), ("changed", "differs")]
+)
 def test_a_stage_begins_from_a_whole_checkpoint_or_not_at_all(tmp_path, damage, says):
     import shutil
 
@@ -342,7 +344,7 @@ def test_older_checkpoints_are_slimmed_when_nothing_trains_on_from_them_and_stay
     for stage in run.state.stages:
         run.files.raise_unless_as_written(stage.checkpoint)
         (stage.checkpoint / "steps.json").write_text("999")
-        with pytest.raises(RunError, match="is not what was written there"):
+        with pytest.raises(RunError, match="has changed since it was written"):
             run.files.raise_unless_as_written(stage.checkpoint)
 
 
@@ -395,7 +397,7 @@ def test_a_run_killed_while_a_checkpoint_is_slimmed_goes_on(with_trainee, monkey
         (
             [{}, {"advance_when": {"rule": "spent", "amount": 9}}],
             {},
-            r"stages\.1\.advance_when is asked at each validation .* null",
+            r"stages\.1\.advance_when is checked at each validation .* null",
         ),
     ],
 )
@@ -417,7 +419,7 @@ def test_a_rule_that_looks_at_what_the_world_does_not_report_is_refused(monkeypa
     runnable("pace")
     runnable(None)  # the objective
     with pytest.raises(
-        SpecError, match=r"stages\.0\.advance_when looks at vaild_rate, and the world .* has pace, success_rate"
+        SpecError, match=r"stages\.0\.advance_when looks at vaild_rate, but the world .* reports only pace"
     ):
         runnable("vaild_rate")
 

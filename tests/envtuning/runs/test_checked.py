@@ -218,9 +218,9 @@ def test_what_differs_from_its_checksum_is_not_read(files, run, name, text, dama
     if may:
         assert files.read(run / name) == damaged.encode()
         return
-    with pytest.raises(RunError, match=f"{name} is not what was written there: it differs from its checksum"):
+    with pytest.raises(RunError, match=f"{name} has changed since it was written: it differs from its checksum"):
         files.read(run / name)
-    with pytest.raises(RunError, match=f"{name} is not what was written there"):
+    with pytest.raises(RunError, match=f"{name} has changed since it was written"):
         files.raise_unless_as_written(run / name)
 
 
@@ -261,7 +261,7 @@ def test_copies_are_noted_once_what_they_are_copied_from_was_checked(files, run,
     listed = [json.loads((each / checked.NAME).read_text()) for each in (run, copy)]
     assert listed[0] == listed[1]
     (run / "a").write_text("other")
-    with pytest.raises(RunError, match="a is not what was written there"):
+    with pytest.raises(RunError, match="a has changed since it was written"):
         copies.note_copies(files, {run / "a": copy / "z"})
 
 
@@ -285,7 +285,7 @@ def test_a_checkpoint_is_hashed_again_once_it_was_touched(files, run, monkeypatc
     files.raise_unless_as_written(run / "c")
     assert hashed == []
     (run / "c" / "weights").write_text("22")
-    with pytest.raises(RunError, match="c is not what was written there"):
+    with pytest.raises(RunError, match="c has changed since it was written"):
         files.raise_unless_as_written(run / "c")
     files.note(run / "c")
     files.raise_unless_as_written(run / "c")
@@ -309,7 +309,7 @@ def test_a_folder_that_is_changed_in_its_place_is_checked_before_and_after_and_t
     change("4", dies=False)
     files.raise_unless_as_written(run / "c")
     (run / "c" / "weights").write_text("damaged")
-    with pytest.raises(RunError, match="c is not what was written there"):
+    with pytest.raises(RunError, match="c has changed since it was written"):
         change("5", dies=False)
     assert (run / "c" / "weights").read_text() == "damaged"
 

@@ -117,6 +117,6 @@ def test_what_a_run_trains_and_tests_on_is_what_its_file_says(tmp_path, world, t
 
 def test_a_config_that_forgets_what_it_holds_is_refused_before_anything_is_trained(tmp_path):
     spec = load_spec(file_of(tmp_path, "ForgetfulWorld", {"level": 0.44}, {"level": 0.3}))
-    with pytest.raises(SpecError, match="target: the config does not come back from its own JSON"):
+    with pytest.raises(SpecError, match="target: the config cannot be restored from its own JSON"):
         loop.start(spec, tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -233,13 +233,13 @@ def test_five_hundred_corruptions_whose_checksums_agree(whole, half, tmp_path):
 @pytest.mark.parametrize(
     ("file", "damage", "says"),
     [
-        ("validation.cases", lambda run, path: shutil.copyfile(run / "test.cases", path), "validation.cases is not what was"),
-        ("stages/00/done.json", lambda run, path: path.write_text(path.read_text().replace("1", "2")), "done.json is not what"),
-        ("stages/01/checkpoint/skill.json", lambda run, path: path.write_text("[9, 9, 9, 9, 9, 9]"), "01/checkpoint is not"),
+        ("validation.cases", lambda run, path: shutil.copyfile(run / "test.cases", path), "validation.cases has changed"),
+        ("stages/00/done.json", lambda run, path: path.write_text(path.read_text().replace("1", "2")), "done.json has changed"),
+        ("stages/01/checkpoint/skill.json", lambda run, path: path.write_text("[9, 9, 9, 9, 9, 9]"), "01/checkpoint has changed"),
         ("stages/00/report.json", lambda run, path: path.unlink(), "report.json is missing, though its stage is complete"),
         ("stages/00/done.json", lambda run, path: path.unlink(), "done.json is missing, and stage 1 depends on it"),
         ("stages/00/proposal.json", lambda run, path: path.unlink(), "proposal.json is missing, and stage 1 depends on it"),
-        ("stages/01/checkpoint/skill.json", lambda run, path: path.unlink(), "01/checkpoint is not what was written"),
+        ("stages/01/checkpoint/skill.json", lambda run, path: path.unlink(), "01/checkpoint has changed"),
         ("checksums.json", lambda run, path: path.write_text("{}"), "is not in"),
         ("checksums.json", lambda run, path: path.write_text("[1"), "checksums.json is damaged"),
     ],

@@ -188,7 +188,7 @@ def test_a_file_builds_on_a_preset_and_takes_its_name_from_its_path(tmp_path):
     assert load_spec("scripted", changes={"seed": 5}).seed == 5
     assert parse_spec("extends: scripted", "it", name="given").name == "given"
     assert parse_spec("extends: scripted\nname: own", "it", name="given").name == "own"
-    with pytest.raises(SpecError, match="extends 'nothing': the presets are "):
+    with pytest.raises(SpecError, match="extends 'nothing', which is not a preset: the presets are "):
         parse_spec("extends: nothing", "it")
     file.write_bytes(b"name: \xff\n")
     with pytest.raises(SpecError, match=r"mine\.yaml"):
@@ -307,6 +307,6 @@ def test_a_key_in_options_is_found_by_the_end_of_its_name(options, place):
     if place is None:
         without_secrets(options)
         return
-    with pytest.raises(ValueError, match=f"{place}: a run's files keep its options in clear") as refused:
+    with pytest.raises(ValueError, match=f"{place}: a run's files are plain text") as refused:
         without_secrets(options)
     assert "planted" not in str(refused.value)

@@ -226,7 +226,7 @@ def test_a_further_set_that_no_network_of_the_runs_could_play_is_told_before_the
     }
     study = StudySpec.model_validate(STUDY | {"preset": str(preset), "beyond": larger, "arms": arms})
     with pytest.raises(
-        SpecError, match=r"beyond\.one more size: .* of arm sees all has window: null, which is 7 there and 9 here"
+        SpecError, match=r"beyond\.one more size: .* of arm sees all would train with window 7 and play with window 9"
     ):
         beyond.raise_unless_playable(study, {name: Plan.of(spec) for name, spec in study.specs().items()})
     for change in (

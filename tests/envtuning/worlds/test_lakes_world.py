@@ -236,7 +236,7 @@ def test_an_environment_for_training_begins_where_its_seed_says():
 def test_worlds_are_made_by_name_or_place():
     assert isinstance(make_world("envtuning.worlds.lakes.world:LakeWorld", mode="turns"), LakeWorld)
     for name, options, says in [
-        ("seas", {}, "no world 'seas': there are lakes"),
+        ("seas", {}, "no world 'seas': the worlds are lakes"),
         ("no.module:World", {}, "cannot be imported"),
         ("envtuning.runs.seeds:World", {}, "has no 'World'"),
         ("envtuning.runs.seeds:derive", {"seed": 1}, "envtuning.runs.seeds:derive"),
