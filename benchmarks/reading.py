@@ -24,7 +24,7 @@ OPEN_LOOP = {
     "mixture": "half easy, half target, from the first step",
     "ladder": "fixed steps to the target, written by hand",
     "searched": "fixed steps, found by a search on other seeds",
-    "rules-average": "`rules` with reports averaged over other runs",
+    "rules-average": "a schedule, which `rules` makes of other runs' mean reports",
 }
 TARGETS = {
     "small-corridors": "study_small-corridors-2",
@@ -33,6 +33,7 @@ TARGETS = {
     "engineer": "study_engineer-2",
     "MountainCar": "study_own-world",
 }
+SAID = {"engineer": "`engineer`: the stages of From Trainee to Trainer"}  # of a target whose name needs it
 
 # The arms on the text tasks, by result and name: what each one is, what it reads, and what that costs.
 FRESH = 16  # roots
@@ -95,7 +96,7 @@ def line(target: str) -> str:
     found = over_open_loop(success)
     best, ours = percent(success[found.above]), percent(success[ENGINEER])
     gains = [one - other for one, other in zip(success[ENGINEER], success[found.above], strict=True)]
-    return f"| {in_words(target)} | `{found.above}`: {OPEN_LOOP[found.above]} | {best} | {ours} | {in_points(asdict(t_mean(gains)))} |"
+    return f"| {SAID.get(target, in_words(target))} | `{found.above}`: {OPEN_LOOP[found.above]} | {best} | {ours} | {in_points(asdict(t_mean(gains)))} |"
 
 
 def bound(target: str) -> str:

@@ -181,6 +181,8 @@ def test_the_headline_compares_rules_with_a_mixture_and_calls_the_difference_noi
         assert f"{100 * fmean(success[arm]):.1f} %" in headline
     gain = t_mean([rules - mixed for rules, mixed in zip(success["rules"], success["mixture"], strict=True)])
     assert gain.low < 0 < gain.high
+    said = f"{100 * gain.mean:+.1f} points ({100 * gain.low:+.1f}, {100 * gain.high:+.1f}) is within the noise"
+    assert said in headline
 
 
 @pytest.mark.parametrize("study", ["corridors", "small-corridors"])
