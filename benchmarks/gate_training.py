@@ -9,10 +9,14 @@ Written before any of these runs: a report counts all updates of a stage or its 
 with two training seeds. Reading pays without a cost if the least one-sided 95 % bound of the mean gain of ``reader`` over the open-loop
 arms is above zero on the sixteen fresh roots, and ``permuted``, the control, is not above the best of them. ``read-once`` gets the same
 successes of the first stage, with its threshold chosen from four on the same tuning roots: a simple rule may do as well.
+
+``--everywhere`` plays ``reader`` and ``read-once`` with these settings on the five development roots of all twelve variants, too: what do they
+gain where nobody chose the variant? Written after the runs above and before these; every variant is reported.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,9 +27,10 @@ import torch
 import engineers
 from benchmarks import gate
 from benchmarks._command import arguments_of, command, record_if_asked
-from benchmarks.gate import FRESH, SLOW, TUNE, Run, Seen
+from benchmarks._record import RESULTS
+from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen
 from benchmarks.gate_cost import setting
-from benchmarks.gate_engineers import TRAININGS, asking, line, measured, result
+from benchmarks.gate_engineers import TRAININGS, asking, line, measured, result, stored
 from benchmarks.gate_rivals import kept_beside
 from engineers.controls import permuted
 from engineers.report import SliceResult
@@ -85,8 +90,39 @@ def on_tuning_roots(arm: str) -> dict[Config, float]:
     return {config: float(np.mean([row["end"] for row in gate.rows(SLOW, each)])) for config, each in runs.items()}
 
 
+def everywhere(chosen: dict[str, Config]) -> dict[str, Any]:
+    """Both arms on the development roots of every variant, with one training seed."""
+    found: dict[str, Any] = {}
+    for name, variant in gate.VARIANTS.items():
+        found[name] = {
+            arm: measured(variant, DEVELOP, 1, partial(run_of, arm, chosen[arm])) for arm in ("reader", "read-once")
+        }
+        print(name, line_of_variant(name, found[name]), flush=True)
+    return found
+
+
+def line_of_variant(name: str, found: dict[str, Any]) -> str:
+    """A variant's row: the best open loop, and both arms in points over it."""
+    row = found["reader"]
+    best = stored(gate.VARIANTS[name], DEVELOP)[row["above"]]["success"]
+    cells = [f"`{name}`", f"{100 * best:.1f} (`{row['above']}`)", f"{100 * row['success']:.1f}"]
+    cells += [in_points(row), f"{100 * row['bound']:+.1f}", in_points(found["read-once"])]
+    return f"| {' | '.join(cells)} |"
+
+
+def in_points(row: dict[str, Any]) -> str:
+    mean, low, high = (100 * x for x in row["over_best_open_loop"].values())
+    return f"{mean:+.1f} ({low:+.1f}, {high:+.1f})"
+
+
+def stored_everywhere() -> dict[str, Any]:
+    return json.loads((RESULTS / "gate_training.json").read_text(encoding="utf-8"))["figures"]["everywhere"]
+
+
 def main() -> None:
-    arguments = arguments_of(command(__doc__))
+    parser = command(__doc__)
+    parser.add_argument("--everywhere", action="store_true", help="the development roots of all variants, too")
+    arguments = arguments_of(parser)
     torch.set_num_threads(1)
     tuning = {arm: on_tuning_roots(arm) for arm in CONFIGS}
     chosen = {arm: max(ends, key=lambda config, ends=ends: ends[config]) for arm, ends in tuning.items()}
@@ -97,7 +133,9 @@ def main() -> None:
         print(line(arm, found[arm]), chosen[arm], flush=True)
     fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS}
     tried = {arm: [{"config": config, "success": end} for config, end in ends.items()] for arm, ends in tuning.items()}
-    record_if_asked(arguments, "gate_training", fresh | {"arms": found, "settings": chosen, "on_tuning_roots": tried})
+    figures = fresh | {"arms": found, "settings": chosen, "on_tuning_roots": tried}
+    figures["everywhere"] = everywhere(chosen) if arguments.everywhere else stored_everywhere()
+    record_if_asked(arguments, "gate_training", figures)
 
 
 if __name__ == "__main__":
