@@ -90,6 +90,10 @@ def on_tuning_roots(arm: str) -> dict[Config, float]:
     return {config: float(np.mean([row["end"] for row in gate.rows(SLOW, each)])) for config, each in runs.items()}
 
 
+def best(ends: dict[Config, float]) -> Config:
+    return max(ends, key=lambda config: ends[config])
+
+
 def everywhere(chosen: dict[str, Config]) -> dict[str, Any]:
     """Both arms on the development roots of every variant, with one training seed."""
     found: dict[str, Any] = {}
@@ -104,8 +108,8 @@ def everywhere(chosen: dict[str, Config]) -> dict[str, Any]:
 def line_of_variant(name: str, found: dict[str, Any]) -> str:
     """A variant's row: the best open loop, and both arms in points over it."""
     row = found["reader"]
-    best = stored(gate.VARIANTS[name], DEVELOP)[row["above"]]["success"]
-    cells = [f"`{name}`", f"{100 * best:.1f} (`{row['above']}`)", f"{100 * row['success']:.1f}"]
+    rival = stored(gate.VARIANTS[name], DEVELOP)[row["above"]]["success"]
+    cells = [f"`{name}`", f"{100 * rival:.1f} (`{row['above']}`)", f"{100 * row['success']:.1f}"]
     cells += [in_points(row), f"{100 * row['bound']:+.1f}", in_points(found["read-once"])]
     return f"| {' | '.join(cells)} |"
 
@@ -125,7 +129,7 @@ def main() -> None:
     arguments = arguments_of(parser)
     torch.set_num_threads(1)
     tuning = {arm: on_tuning_roots(arm) for arm in CONFIGS}
-    chosen = {arm: max(ends, key=lambda config, ends=ends: ends[config]) for arm, ends in tuning.items()}
+    chosen = {arm: best(ends) for arm, ends in tuning.items()}
     chosen["permuted"] = chosen["reader"]
     found = {}
     for arm in ARMS:
