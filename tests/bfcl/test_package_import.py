@@ -64,7 +64,7 @@ def test_a_folder_is_imported_before_others_of_the_same_name_and_the_path_is_as_
 
 def test_what_a_tool_class_lacks_is_said_at_once_with_the_extra_that_brings_it(tmp_path):
     path = list(sys.path)
-    with pytest.raises(PackageError, match=r"bfcl-eval needs no_such_library: pip install 'mapf-frozenlake\[bfcl\]'"):
+    with pytest.raises(PackageError, match=r'bfcl-eval needs no_such_library: pip install "mapf-frozenlake\[bfcl\]"'):
         _import("v4", written(tmp_path, tools="import no_such_library"))
     assert sys.path == path
 

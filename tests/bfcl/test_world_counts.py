@@ -161,7 +161,9 @@ def test_a_held_out_tool_class_is_tested_on_and_not_trained_on(v4):
 def test_a_set_may_take_every_task_that_there_is_and_a_probe_none_that_is_excluded(world):
     base = BFCLConfig(slices={"base": {}})
     assert len(world.draw(base, 100, seed=0, purpose="test", exclude=())) == 100
-    with pytest.raises(TooFewCases, match="101 tasks of base to test on, and the test scenarios have 100: ask for"):
+    with pytest.raises(
+        TooFewCases, match="101 tasks of base are needed to test on, but the test scenarios have 100: ask for"
+    ):
         world.draw(base, 101, seed=0, purpose="test", exclude=())
     some = world.draw(base, 40, seed=1, purpose="probe", exclude=())
     again, other = (world.draw(base, 40, seed=seed, purpose="probe", exclude=()) for seed in (1, 2))

@@ -58,7 +58,7 @@ def test_an_instance_without_a_path_is_not_saved(tmp_path):
         (["S", "G"], "2×1"),
         ([], "equally long"),
         (["SF", "F?"], "row 1 of the map has '?' in column 1"),
-        (["SS", "FG"], "has 'S' at (0, 0) and at (0, 1)"),
+        (["SS", "FG"], "has 'S' twice, at (0, 0) and at (0, 1)"),
         (["SF", "FF"], "do not pair up (G)"),
         (["FF", "FF"], "do not pair up (S, G)"),
         (["SFA", "GFa"], "do not pair up"),
