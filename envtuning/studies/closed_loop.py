@@ -118,7 +118,7 @@ def in_words(found: Gain | None) -> str:
     """The line that stands under a published study or tree; None: arms that read, or arms that do not, are missing."""
     if found is None:
         return "Closed-loop headroom: not measured, because it takes an arm that reads and one that does not."
-    points = f"{100 * found.mean:+.1f} points over `{found.above}`"
+    points = f"{100 * abs(found.mean):.1f} points {'above' if found.mean >= 0 else 'below'} `{found.above}`"
     bound = "" if found.low is None else f", one-sided 95 % bound {100 * found.low:+.1f}"
     if found.low is not None and not found.oracle:
         bound += ", corrected for the choice among the arms that read"
