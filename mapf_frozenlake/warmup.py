@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapf_frozenlake.compiling import notice
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.evaluation import evaluate
 from mapf_frozenlake.generator import generate
 from mapf_frozenlake.generator.first_boards import MOST
 from mapf_frozenlake.solvers import certify_batch, distance_fields, pibt, solve
@@ -40,7 +42,17 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "distances", lambda: distance_fields(lake)
     for observation in OBSERVATIONS:
         yield f"environment, {observation}", partial(_play, config, observation)
+    yield "evaluation of a network", lambda: evaluate(_AlwaysWaits(), set_of_two)
     yield "joint move", lambda: joint_move(lake.holes, lake.starts, np.zeros(len(lake.starts), np.int64))
+
+
+class _AlwaysWaits:
+    """A policy in the form of a network."""
+
+    env_kwargs: dict[str, Any] = {}  # noqa: RUF012
+
+    def act(self, observation: NDArray[Any]) -> NDArray[np.int64]:
+        return np.full(observation.shape[:2], NUM_ACTIONS - 1)
 
 
 def _play(config: LakeConfig, observation: ObservationName) -> None:

@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from benchmarks import gate, gate_cost, gate_engineers, gate_rivals, reading
+from benchmarks import gate, gate_cost, gate_engineers, gate_rivals, gate_training, reading
 from benchmarks._record import RESULTS
 from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import t_mean
@@ -96,9 +96,26 @@ def test_the_readme_has_the_arms_on_the_text_tasks():
         in headline
     )
     assert f"ends {rule:.1f} points above it" in headline
-    gains = [found["reader"]["over_best_open_loop"]["mean"] for found in PLAYED["everywhere"].values()]
+    gains = [found["reader"]["over_best_open_loop"]["mean"] for found in TRAINING["everywhere"].values()]
     least, most, middle = (100 * part(gains) for part in (min, max, median))
-    assert f"in all twelve ({least:+.1f} to {most:+.1f} points, the median is {middle:+.1f})" in readme
+    assert (
+        f"in all twelve ({least:+.1f} to {most:+.1f} points, the median is {middle:+.1f}), with a lower bound above zero in nine"
+        in readme
+    )
+    assert f"in all twelve variants** ({least:+.1f} to {most:+.1f} points, the median is {middle:+.1f})" in " ".join(
+        PAGE.split()
+    )
+    assert sum(found["reader"]["bound"] > 0 for found in TRAINING["everywhere"].values()) == 9
+    rule = [found["read-once"]["over_best_open_loop"]["mean"] for found in TRAINING["everywhere"].values()]
+    assert sum(gain < 0 for gain in rule) == 6
+    assert f"`read-once` ends between {100 * min(rule):+.1f} and {100 * max(rule):+.1f} points" in " ".join(
+        PAGE.split()
+    )
+
+
+@pytest.mark.parametrize("variant", gate.VARIANTS)
+def test_the_row_of_the_successes_in_training_in_each_variant_is_what_is_stored(variant):
+    assert gate_training.line_of_variant(variant, TRAINING["everywhere"][variant]) in PAGE
 
 
 def test_what_reader_gains_if_reports_are_charged_is_what_is_stored():

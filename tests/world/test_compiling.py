@@ -67,3 +67,28 @@ def test_who_hears_it(module, variables, count, monkeypatch, capsys):
     for _ in range(3):
         notice.notify(compiled(module))
     assert capsys.readouterr().err.splitlines() == [NOTICE] * count
+
+
+AFTER_THE_WARMUP = """
+import gymnasium as gym
+import mapf_frozenlake as mfl
+from mapf_frozenlake.warmup import _AlwaysWaits
+
+lakes = mfl.generate(mfl.LakeConfig.single(4, 2, wait_ratio=0.5), n=4, seed=0)
+mfl.solve(lakes[0])
+mfl.evaluate(_AlwaysWaits(), lakes)
+env = gym.make_vec("MAPFFrozenLake-v0", num_envs=2, size=4, num_agents=2)
+env.reset(seed=0)
+env.step(env.action_space.sample())
+one = gym.make("MAPFFrozenLake-v0", size=4, num_agents=2)
+one.reset(options={"instance": lakes[0]})
+text = gym.make("MAPFFrozenLakeText-v0", mode="plan")
+text.reset(seed=0)
+text.step("Agent 0: wait")
+"""
+
+
+@pytest.mark.prove
+def test_nothing_is_compiled_after_the_warmup(tmp_path):
+    said("from mapf_frozenlake.warmup import main; main([])", tmp_path)
+    assert said(AFTER_THE_WARMUP, tmp_path) == ""
