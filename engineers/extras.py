@@ -16,7 +16,7 @@ def require(*modules: str, extra: str) -> None:
 
 
 def how_to_install(extra: str) -> str:
-    return f'pip install "mapf-frozenlake[{extra}]", or in a checkout pip install ".[{extra}]"'
+    return f'pip install "mapf-frozenlake[{extra}]", or in a checkout pip install -e ".[{extra}]"'
 
 
 def _is_installed(name: str) -> bool:

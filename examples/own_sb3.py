@@ -1,6 +1,6 @@
 """A curriculum inside your own Stable-Baselines3 script: the lines marked ← are all it takes.
 
-pip install ".[sb3]"
+pip install -e ".[sb3]"
 python examples/own_sb3.py --steps 150000    # SB3 counts a step for every agent; less than a minute on one core
 """
 

@@ -17,7 +17,7 @@ try:
     import verifiers.v1 as vf
 except ImportError as error:
     raise ImportError(
-        'mapf_lake needs verifiers: pip install "mapf-frozenlake[verifiers]", or in a checkout pip install ".[verifiers]"',
+        'mapf_lake needs verifiers: pip install "mapf-frozenlake[verifiers]", or in a checkout pip install -e ".[verifiers]"',
         name=error.name,
     ) from None
 

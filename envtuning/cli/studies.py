@@ -53,7 +53,8 @@ def compare(
         result = comparing.comparison_of(spec, arms, chosen, folder)
         console.print(comparing.table(result))
         console.print(f"figures: {comparing.write(result, folder)}")
-        console.print(f"`envtuning report {folder}` puts all runs on one page")
+        again = "".join(f" --trust {name}" for name in trust or ())
+        console.print(f"`envtuning report {folder}{again}` puts all runs on one page")
 
 
 def carry_out(arms: Arms, plans: Mapping[str, Plan], seeds: list[int], folder: Path, jobs: int, ray: bool) -> None:

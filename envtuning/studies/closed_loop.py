@@ -114,12 +114,17 @@ def cross_scored(validated: ArrayLike, tested: ArrayLike) -> NDArray[np.float64]
     return np.take_along_axis(scored, chosen[:, :, None], axis=2)[:, :, 0]
 
 
+def lowest(bound: float) -> str:
+    """A lower bound in points; with two seeds it may lie below what is possible."""
+    return f"{100 * max(bound, -1.0):+.1f}"
+
+
 def in_words(found: Gain | None) -> str:
     """The line that stands under a published study or tree; None: arms that read, or arms that do not, are missing."""
     if found is None:
         return "Closed-loop headroom: not measured, because it takes an arm that reads and one that does not."
     points = f"{100 * abs(found.mean):.1f} points {'above' if found.mean >= 0 else 'below'} `{found.above}`"
-    bound = "" if found.low is None else f", one-sided 95 % bound {100 * found.low:+.1f}"
+    bound = "" if found.low is None else f", one-sided 95 % bound {lowest(found.low)}"
     if found.low is not None and not found.oracle:
         bound += ", corrected for the choice among the arms that read"
     whose = (

@@ -16,7 +16,7 @@ from engineers.counts import money
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
 from envtuning.show.console import plain_table
-from envtuning.studies.closed_loop import Gain, best_reader, gain
+from envtuning.studies.closed_loop import Gain, best_reader, gain, lowest
 from envtuning.studies.intervals import FEWEST, Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
 
@@ -207,7 +207,7 @@ def bounded(found: Gain | None) -> str:
     """+2.9 (≥ -2.4, ladder)."""
     if found is None:
         return ""
-    bound = "" if found.low is None else f"≥ {100 * found.low:+.1f}, "
+    bound = "" if found.low is None else f"≥ {lowest(found.low)}, "
     return f"{100 * found.mean:+.1f} ({bound}{found.above})"
 
 

@@ -102,10 +102,10 @@ def draw_cases(
 
 
 def _exhausted(name: str, wanted: int, found: int, taken: int) -> str:
-    others = f" beyond the {taken} that are held out already" if taken else ""
+    others = f" besides the {taken} that other sets hold" if taken else ""
     return (
-        f"slice {name}: {wanted} cases are needed, but {PATIENCE:,} seeds in a row gave no new one after {found}{others}: "
-        "ask for fewer cases, or let the config or its environment vary more from seed to seed"
+        f"slice {name}: a set needs {wanted} different cases, but only {found} were found{others} (then {PATIENCE:,} seeds gave no new "
+        "one): ask for fewer cases, or let the config or its environment vary more from seed to seed"
     )
 
 

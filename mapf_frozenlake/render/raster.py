@@ -89,6 +89,6 @@ def _pillow() -> Any:
         import PIL.ImageFont
     except ImportError as error:
         raise ImportError(
-            'drawing pixels needs Pillow: pip install "mapf-frozenlake[render]", or in a checkout pip install ".[render]"'
+            'drawing pixels needs Pillow: pip install "mapf-frozenlake[render]", or in a checkout pip install -e ".[render]"'
         ) from error
     return PIL

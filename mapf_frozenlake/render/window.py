@@ -43,6 +43,6 @@ def _pygame() -> Any:
         import pygame
     except ImportError as error:
         raise ImportError(
-            'render_mode="human" needs pygame: pip install "mapf-frozenlake[render]", or in a checkout pip install ".[render]"'
+            'render_mode="human" needs pygame: pip install "mapf-frozenlake[render]", or in a checkout pip install -e ".[render]"'
         ) from error
     return pygame

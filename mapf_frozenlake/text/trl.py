@@ -226,7 +226,7 @@ def _datasets() -> Any:
         import datasets
     except ImportError as error:
         raise ImportError(
-            'datasets is not installed: pip install "mapf-frozenlake[grpo]", or in a checkout pip install ".[grpo]"',
+            'datasets is not installed: pip install "mapf-frozenlake[grpo]", or in a checkout pip install -e ".[grpo]"',
             name=error.name,
         ) from None
     return datasets

@@ -46,7 +46,7 @@ def test_a_command_that_is_called_names_its_own_extra():
         (["pretrain", "--help"], "mapf-frozenlake[grpo]", 0),
         (
             ["run", "scripted"],
-            'envtuning run needs typer: pip install "mapf-frozenlake[rllib]", or in a checkout pip install ".[rllib]"',
+            'envtuning run needs typer: pip install "mapf-frozenlake[rllib]", or in a checkout pip install -e ".[rllib]"',
             1,
         ),
         (["nonsense"], "envtuning needs typer: pip install", 1),

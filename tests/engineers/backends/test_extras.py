@@ -77,7 +77,8 @@ except ImportError as error:
     )
     said = python(code)
     assert (
-        f'is not installed: pip install "mapf-frozenlake[{extra}]", or in a checkout pip install ".[{extra}]"' in said
+        f'is not installed: pip install "mapf-frozenlake[{extra}]", or in a checkout pip install -e ".[{extra}]"'
+        in said
     )
     assert hidden[0] in said
 

@@ -278,7 +278,7 @@ def test_a_missing_extra_is_one_sentence_with_the_command(statement, missing, wh
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     last = ended.stderr.strip().splitlines()[-1]
     assert f": {what} needs {missing}: pip install" in last
-    assert last.endswith('in a checkout pip install ".[rllib]"')
+    assert last.endswith('in a checkout pip install -e ".[rllib]"')
     assert "halted" not in last
 
 

@@ -199,6 +199,8 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
         2,
         "--set",
         "retries=0",
+        "--trust",
+        "mine",
     )
     assert code == 0
     ((arms, seeds, out, at_a_time, on_ray, observer),) = asked
@@ -208,7 +210,11 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
     assert (observer is None) == (jobs > 1)  # several at a time cannot be shown
     started = ["started FOLDER"] if jobs > 1 else []
     ended = ["finished FOLDER (1 of 6)", "the result", f"figures: {place / 'figures.json'}"]
-    assert output.splitlines() == [*started, *ended, f"`envtuning report {place}` puts all runs on one page"]
+    assert output.splitlines() == [
+        *started,
+        *ended,
+        f"`envtuning report {place} --trust mine` puts all runs on one page",
+    ]
 
 
 def test_a_preset_is_printed_as_it_is_and_all_are_listed(monkeypatch):

@@ -113,3 +113,9 @@ def test_quantiles_are_scipys(probability):
 
 def test_no_bound_of_a_single_value():
     assert lower_bound([0.5]) is None
+
+
+@pytest.mark.parametrize(("low", "said"), [(-0.126, "-12.6"), (-1.419, "-100.0"), (0.02, "+2.0")])
+def test_a_bound_is_not_said_to_be_below_what_is_possible(low, said):
+    found = Gain("ours", "theirs", -0.1, low, roots=2, training_seeds=1, oracle=False)
+    assert f"ends 10.0 points below `theirs`, one-sided 95 % bound {said}, corrected" in in_words(found)

@@ -183,10 +183,10 @@ def test_cases_are_drawn_until_a_thousand_seeds_in_a_row_bring_no_new_one():
     options = {"seed": 0, "seeds": range(5, 9), "taken": frozenset(), "distinct": True}
     assert [case.fingerprint for case in draw_cases({"a": 3}, fingerprint_of, **options)] == ["1", "1000", "2000"]
     assert set(asked) == {5, 6, 7, 8}
-    said = r"slice a: 4 cases\b.*\b1,000 seeds\b.*"
-    with pytest.raises(TooFewCases, match=rf"{said}\b1:"):
+    said = "slice a: a set needs 4 different cases, but only"
+    with pytest.raises(TooFewCases, match=rf"{said} 1 were found .*\b1,000 seeds\b"):
         draw_cases({"a": 4}, lambda *_: "same", **options)
-    with pytest.raises(TooFewCases, match=rf"{said}\b0\b.*\b2\b"):
+    with pytest.raises(TooFewCases, match=f"{said} 0 were found besides the 2 that"):
         draw_cases({"a": 4}, lambda *_: "same", **options | {"taken": frozenset({"same", "other"})})
     assert len(draw_cases({"a": 4}, lambda *_: "same", **options | {"distinct": False})) == 4
 

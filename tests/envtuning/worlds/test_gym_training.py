@@ -161,7 +161,7 @@ def test_one_case_that_two_slices_share_is_enough_to_train_on():
     probe = world.draw(config_of(a=1, b=1, c=1), 1, seed=0, purpose="probe", exclude=(held_out,))
     assert probe.fingerprints() == {"same"}
     assert world.drawn(config_of(a=1, b=1, c=1), probe) == {name: {"share": 0.333} for name in "abc"}
-    with pytest.raises(TooFewCases, match="nothing would be left to train on: slice a: 1 cases"):
+    with pytest.raises(TooFewCases, match="nothing would be left to train on: slice a: a set needs 1 different cases"):
         world.draw(config_of(a=1), 2, seed=1, purpose="test", exclude=(probe,))
 
 

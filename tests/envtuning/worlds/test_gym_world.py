@@ -57,7 +57,7 @@ def test_drawing_is_a_function_of_its_arguments():
 
 def test_a_world_too_small_is_refused_with_its_count():
     config = config_of(_6=1.0)  # 6 × 5 ways to stand
-    with pytest.raises(TooFewCases, match=r"slice 6: 31 cases\b.*\b30:"):
+    with pytest.raises(TooFewCases, match=r"slice 6: a set needs 31 different cases\b.*\bonly 30 were found"):
         WORLD.draw(config, 31, seed=1, purpose="validation", exclude=())
     validation = WORLD.draw(config, 20, seed=1, purpose="validation", exclude=())
     with pytest.raises(TooFewCases, match=r"\b10 beyond the 20\b"):
