@@ -60,7 +60,7 @@ def test_a_world_too_small_is_refused_with_its_count():
     with pytest.raises(TooFewCases, match=r"slice 6: a set needs 31 different cases\b.*\bonly 30 were found"):
         WORLD.draw(config, 31, seed=1, purpose="validation", exclude=())
     validation = WORLD.draw(config, 20, seed=1, purpose="validation", exclude=())
-    with pytest.raises(TooFewCases, match=r"\b10 beyond the 20\b"):
+    with pytest.raises(TooFewCases, match=r"only 10 were found besides the 20 that"):
         WORLD.draw(config, 11, seed=1, purpose="test", exclude=(validation,))
     with pytest.raises(TooFewCases, match="nothing would be left to train on"):
         WORLD.draw(config, 10, seed=1, purpose="test", exclude=(validation,))
