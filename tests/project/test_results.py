@@ -243,6 +243,22 @@ def test_the_claim_about_the_family_where_reading_can_pay_is_the_stored_gate():
         assert f"{100 * found.mean:+.1f} ({100 * found.low:+.1f}, {100 * found.high:+.1f})" in text, arm
 
 
+def test_six_tasks_in_the_loop_stand_as_a_null():
+    figures = json.loads((RESULTS / "study_six-tasks.json").read_text(encoding="utf-8"))["figures"]
+    over = {row["arm"]: Interval(**row["against"]["fixed"]) for row in figures["rows"] if row["arm"] != "fixed"}
+    assert over["reader"].low < 0 < over["reader"].high
+    assert over["reader-permuted"].high < 0
+    assert not any(found.low > 0 for found in over.values()), "the page says that no engineer ended above even draws"
+    text = " ".join((README.parent / "docs" / "reading.md").read_text(encoding="utf-8").split())
+    said = {arm: found.percent(signed=True) for arm, found in over.items()}
+    assert f"`reader` ends {said['reader']} points from `fixed`" in text
+    assert f"`give-up` {said['give-up']}" in text
+    assert f"`permuted/reader` ends {said['reader-permuted']} points from it" in text
+    assert f"`reader` ends {said['reader']} points from even draws" in " ".join(
+        README.read_text(encoding="utf-8").split()
+    )
+
+
 def test_the_page_on_the_gym_says_how_learnt_ends_on_lakes():
     success = reading.success_of("study_small-corridors-readers")
     text = " ".join((README.parent / "docs" / "engineering_gym.md").read_text(encoding="utf-8").split())
