@@ -28,6 +28,7 @@ import engineers
 from benchmarks import gate
 from benchmarks._command import arguments_of, command, record_if_asked
 from benchmarks._record import RESULTS
+from benchmarks.dynamics import in_points
 from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen
 from benchmarks.gate_cost import setting
 from benchmarks.gate_engineers import TRAININGS, asking, line, measured, result, stored
@@ -101,7 +102,7 @@ def everywhere(chosen: dict[str, Config]) -> dict[str, Any]:
         found[name] = {
             arm: measured(variant, DEVELOP, 1, partial(run_of, arm, chosen[arm])) for arm in ("reader", "read-once")
         }
-        print(name, line_of_variant(name, found[name]), flush=True)
+        print(line_of_variant(name, found[name]), flush=True)
     return found
 
 
@@ -110,13 +111,9 @@ def line_of_variant(name: str, found: dict[str, Any]) -> str:
     row = found["reader"]
     rival = stored(gate.VARIANTS[name], DEVELOP)[row["above"]]["success"]
     cells = [f"`{name}`", f"{100 * rival:.1f} (`{row['above']}`)", f"{100 * row['success']:.1f}"]
-    cells += [in_points(row), f"{100 * row['bound']:+.1f}", in_points(found["read-once"])]
+    cells += [in_points(row["over_best_open_loop"]), f"{100 * row['bound']:+.1f}"]
+    cells.append(in_points(found["read-once"]["over_best_open_loop"]))
     return f"| {' | '.join(cells)} |"
-
-
-def in_points(row: dict[str, Any]) -> str:
-    mean, low, high = (100 * x for x in row["over_best_open_loop"].values())
-    return f"{mean:+.1f} ({low:+.1f}, {high:+.1f})"
 
 
 def stored_everywhere() -> dict[str, Any]:

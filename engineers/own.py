@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Iterable
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_type_hints
 
 KNOWN = (
@@ -104,9 +105,17 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
         cause = f"its code raised {type(error).__name__}: {error}"
         raise ImportError(f"{module_name!r} cannot be imported ({cause})", name=module_name) from error
     if not hasattr(module, attribute):
-        where = getattr(module, "__file__", None) or f"the folder {next(iter(module.__path__))}"
-        raise ImportError(f"{module_name} has no {attribute!r} ({module_name} is {where})", name=module_name)
+        raise ImportError(
+            f"{module_name} has no {attribute!r} ({module_name} is {_place_of(module)})", name=module_name
+        )
     return getattr(module, attribute)
+
+
+def _place_of(module: ModuleType) -> str:
+    if file := getattr(module, "__file__", None):
+        return str(file)
+    folders = list(getattr(module, "__path__", ()))  # a folder without an __init__.py counts as a module
+    return f"the folder {folders[0]}" if folders else "a module of Python itself"
 
 
 def completed(found: Any, contract: type) -> type:

@@ -121,12 +121,9 @@ def as_engineer(made: Any) -> Engineer:
     else:
         raise TypeError(f"a {type(made).__name__}, which is not an engineer: it needs a name and propose()")
     if not isinstance(engineer.tier, Tier):  # a class may give the number alone
-        engineer.tier = _tier(engineer.name, engineer.tier)
+        if isinstance(engineer.tier, bool) or engineer.tier not in list(Tier):
+            raise TypeError(
+                f"engineer {engineer.name} has tier={engineer.tier!r}: give a whole number from 0 to {max(Tier)}"
+            )
+        engineer.tier = Tier(engineer.tier)
     return engineer
-
-
-def _tier(name: str, given: Any) -> Tier:
-    try:
-        return Tier(given)
-    except ValueError:
-        raise TypeError(f"engineer {name} has tier={given!r}: give a whole number from 0 to {max(Tier)}") from None

@@ -197,7 +197,7 @@ def _factory(backend: str) -> Callable[..., Engineer]:
     if ":" in backend:
         return _imported(backend)
     raise UnknownEngineer(
-        f"engineer {backend!r} is unknown: give {', '.join(available())}, or your own as 'package.module:factory'"
+        f"engineer {backend!r} is unknown: give one of {', '.join(available())}, or your own as 'package.module:factory'"
     )
 
 

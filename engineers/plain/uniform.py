@@ -42,10 +42,9 @@ class UniformEngineer(PlainEngineer):
                 bounds = self.range_of(knob)
                 if bounds is not None:
                     low, high = bounds
-                    at = (
-                        (part + 0.5) / len(alike) if len(alike) > 1 else rng.random()
-                    )  # the middle alone would stay for ever
-                    design.turn(
-                        knob, knob.fit(low + at * (high - low), bounds), f"spread evenly over {low:g} to {high:g}"
-                    )
+                    if len(alike) > 1:
+                        at, reason = (part + 0.5) / len(alike), f"spread evenly over {low:g} to {high:g}"
+                    else:  # the middle of a single part would stay for ever
+                        at, reason = rng.random(), f"drawn from {low:g} to {high:g}"
+                    design.turn(knob, knob.fit(low + at * (high - low), bounds), reason)
         return design

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engineers.counts import counted
+from envtuning.studies.intervals import FEWEST
 from envtuning.studies.student_t import t_quantile
 
 CONFIDENCE = 0.95  # of the one-sided bound
@@ -47,7 +48,7 @@ class Gain:
     @property
     def found(self) -> str:
         """'some', 'none found', or 'open' where the outcomes cannot tell."""
-        if self.low is None:
+        if self.low is None or (self.roots < FEWEST and self.low > 0):
             return "open"
         if self.low <= 0:
             return "none found"
@@ -126,10 +127,9 @@ def in_words(found: Gain | None) -> str:
     points = f"{100 * abs(found.mean):.1f} points {'above' if found.mean >= 0 else 'below'} `{found.above}`"
     bound = "" if found.low is None else f", one-sided 95 % bound {lowest(found.low)}"
     if found.low is not None and not found.oracle:
-        bound += ", corrected for the choice among the arms that read"
-    whose = (
-        "the best choice in hindsight" if found.oracle else f"`{found.arm}`, the arm that reads with the highest bound,"
-    )
+        bound += " (which allows for the choice if several arms read)"
+    chosen = "the best arm that reads" if found.low is None else "the arm that reads with the highest bound"
+    whose = "the best choice in hindsight" if found.oracle else f"`{found.arm}`, {chosen},"
     seeds = counted(found.training_seeds, "training seed")
     measured = (
         counted(found.roots, "seed") if found.training_seeds == 1 else f"{counted(found.roots, 'root')}, {seeds} each"
@@ -139,7 +139,7 @@ def in_words(found: Gain | None) -> str:
         if not found.matched
         else "the choice was made on the outcomes that it is scored on, so this is an upper limit"
         if found.oracle
-        else "one seed says too little"
+        else "fewer than three seeds say too little"
     )
     verdict = {
         "some": "some: reading can pay here",

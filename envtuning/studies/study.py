@@ -224,5 +224,5 @@ def folder_name(arm: str) -> str:
 def run_folders(out: Path) -> list[Path]:
     """The runs that a folder holds: of `envtuning run --seeds`, or of the arms of a study; empty for any other folder."""
     checked.raise_on_links_to_runs(out)
-    held = sorted(record.parent for record in out.glob("*/run.json"))
+    held = [] if out.name.startswith(FIRST_STAGE) else sorted(record.parent for record in out.glob("*/run.json"))
     return held + [path for path in runs_below(out) if not path.parent.name.startswith(FIRST_STAGE)]

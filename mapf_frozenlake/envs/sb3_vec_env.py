@@ -18,7 +18,7 @@ from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.options import raise_unless_known
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
-from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.errors import LakeError, UnknownArgument
 from mapf_frozenlake.world.given import raise_unless_one_of
 
 SUCCESS_KEYS = ("success", "valid", "optimal")
@@ -48,7 +48,12 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         raise_unless_one_of("success_key", success_key, SUCCESS_KEYS)
         self._success_key = success_key
         kind = MAPFFrozenLakeAgentsVectorEnv if per_agent else MAPFFrozenLakeVectorEnv
-        raise_unless_known(kwargs, own=("render_mode", "copy", *CONTROLLER), also=("per_agent", "success_key"))
+        if "autoreset_mode" in kwargs:
+            raise UnknownArgument("autoreset_mode: Stable-Baselines3 always resets within the step; leave it out")
+        own = ("render_mode", "copy") if per_agent else ("render_mode", "copy", *CONTROLLER)
+        raise_unless_known(
+            {name: value for name, value in kwargs.items() if name not in CONTROLLER}, own, ("per_agent", "success_key")
+        )
         self.lakes = kind(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **kwargs)
         self.render_mode = self.lakes.render_mode
         super().__init__(self.lakes.num_envs, self.lakes.single_observation_space, self.lakes.single_action_space)

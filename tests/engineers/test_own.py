@@ -159,6 +159,7 @@ def test_what_is_not_trusted_is_not_run_and_the_packages_of_this_project_need_no
         (":make", r"^'' cannot be imported \(Empty module name\)$", ""),
         ("own_fine:nothing", r"^own_fine has no 'nothing' \(own_fine is /.*own_fine.py\)$", "own_fine"),
         ("own_folder:make", r"^own_folder has no 'make' \(own_folder is the folder /.*own_folder\)$", "own_folder"),
+        ("sys:nothing", r"^sys has no 'nothing' \(sys is a module of Python itself\)$", "sys"),
         ("own_fine", r"^own_fine has no '' \(own_fine is /.*own_fine.py\)$", "own_fine"),
     ],
 )  # fmt: skip

@@ -99,7 +99,7 @@ def test_the_readme_has_the_arms_on_the_text_tasks():
     gains = [found["reader"]["over_best_open_loop"]["mean"] for found in TRAINING["everywhere"].values()]
     least, most, middle = (100 * part(gains) for part in (min, max, median))
     assert (
-        f"in all twelve ({least:+.1f} to {most:+.1f} points, the median is {middle:+.1f}), with a lower bound above zero in nine"
+        f"in all twelve from the successes in training ({least:+.1f} to {most:+.1f} points, the median is {middle:+.1f}), with a lower bound above zero in nine"
         in readme
     )
     assert f"in all twelve variants** ({least:+.1f} to {most:+.1f} points, the median is {middle:+.1f})" in " ".join(
