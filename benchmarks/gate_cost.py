@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ import engineers
 from benchmarks import gate, gate_rivals
 from benchmarks._command import arguments_of, command, record_if_asked
 from benchmarks._record import RESULTS
+from benchmarks.dynamics import in_points
 from benchmarks.gate import FRESH, SLOW, TUNE, Run, Variant
 from benchmarks.gate_engineers import TRAININGS, asking, measured
 
@@ -42,7 +44,9 @@ def charged(arm: str, cases: int, charge: float) -> Variant:
     return replace(SLOW, cases=cases, updates=int((budget - paid) / (SLOW.stages * SLOW.batch)))
 
 
+@cache
 def setting(arm: str) -> Any:
+    """The rule's setting, as gate_rivals chose it; None for an arm without one."""
     if arm not in gate_rivals.RULES:
         return None
     stored = json.loads((RESULTS / "gate_rivals.json").read_text(encoding="utf-8"))["figures"]["settings"]
@@ -71,9 +75,9 @@ def measure(arm: str, how: str) -> dict[str, Any]:
 
 def line(row: dict[str, Any]) -> str:
     """A row of the page's table."""
-    mean, low, high, bound = (100 * x for x in (*row["over_best_open_loop"].values(), row["bound"]))
-    cells = (f"`{row['arm']}`", row["charge"], row["cases"], row["updates"], f"{100 * row['success']:.1f}")
-    return f"| {' | '.join(map(str, cells))} | {mean:+.1f} ({low:+.1f}, {high:+.1f}) | {bound:+.1f} |"
+    cells = [f"`{row['arm']}`", row["charge"], row["cases"], row["updates"], f"{100 * row['success']:.1f}"]
+    cells += [in_points(row["over_best_open_loop"]), f"{100 * row['bound']:+.1f}"]
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def main() -> None:

@@ -43,10 +43,14 @@ def kept_beside(chosen: np.ndarray, known: np.ndarray, kept: float) -> np.ndarra
 
 
 def read_once(config: tuple[float, float], seen: Seen) -> np.ndarray:
-    part, kept = config
     if seen.stage == 0:
         return np.ones(seen.tasks.n)
-    known = seen.success[1] >= SUCCEEDS
+    return keeping(seen.success[1] >= SUCCEEDS, config, seen)
+
+
+def keeping(known: np.ndarray, config: tuple[float, float], seen: Seen) -> np.ndarray:
+    """What is known keeps a part of the data; a blind part of the others gets the rest."""
+    part, kept = config
     failing = seen.order[~known[seen.order]]
     chosen = np.isin(np.arange(seen.tasks.n), failing[: max(1, round(part * len(failing)))])
     return kept_beside(chosen, known, kept)

@@ -31,9 +31,9 @@ from benchmarks._record import RESULTS
 from benchmarks.dynamics import in_points
 from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen
 from benchmarks.gate_cost import setting
-from benchmarks.gate_engineers import TRAININGS, asking, line, measured, result, stored
-from benchmarks.gate_rivals import kept_beside
-from engineers.controls import permuted
+from benchmarks.gate_engineers import TRAININGS, asking, exchanged, line, measured, result, stored
+from benchmarks.gate_rivals import keeping
+from engineers.proposal import Engineer
 from engineers.report import SliceResult
 
 PARTS = (1.0, 0.5)  # of a stage's updates, its last ones
@@ -53,26 +53,21 @@ def in_training(part: float, seen: Seen, stage: int) -> list[SliceResult]:
     return [result(i, int(n), float(right[i] / n)) for i, n in enumerate(questions) if n]
 
 
-def reading(control: Callable[[Any], Any] | None = None) -> Callable[[Config, Seen], np.ndarray]:
-    reader = engineers.make("reader")
-    told = reader if control is None else control(reader)
-    return lambda config, seen: asking(told, results=partial(in_training, config[0]))(None, seen)
+def told_by_training(engineer: Engineer) -> Callable[[Config, Seen], np.ndarray]:
+    return lambda config, seen: asking(engineer, results=partial(in_training, config[0]))(None, seen)
 
 
 def read_once(config: Config, seen: Seen) -> np.ndarray:
     """``read-once`` of gate_rivals, by the successes in the first stage's training."""
-    part, kept = setting("read-once")
     if seen.stage == 0:
         return np.ones(seen.tasks.n)
     questions, right = counted(config[0], seen, 0)
-    known = right >= config[1] * np.maximum(questions, 1)
-    failing = seen.order[~known[seen.order]]
-    return kept_beside(np.isin(np.arange(seen.tasks.n), failing[: max(1, round(part * len(failing)))]), known, kept)
+    return keeping(right >= config[1] * np.maximum(questions, 1), setting("read-once"), seen)
 
 
 ARMS = {
-    "reader": reading(),
-    "permuted": reading(lambda reader: permuted(reader, 0)),
+    "reader": told_by_training(engineers.make("reader")),
+    "permuted": told_by_training(exchanged(engineers.make("reader"))),
     "read-once": read_once,
 }
 CONFIGS = {"reader": [(part, 0.0) for part in PARTS], "read-once": [(part, at) for part in PARTS for at in THRESHOLDS]}

@@ -39,26 +39,14 @@ SAID = {"engineer": "`engineer`: the stages of From Trainee to Trainer"}  # of a
 FRESH = 16  # roots
 READS = {
     ("gate", "oracle"): "an oracle | which tasks the policy lacks | nothing",
-    (
-        "gate_engineers",
-        "reader",
-    ): "`reader` | a test of every task after each stage | not charged: 1,200 questions a test",
+    ("gate_engineers", "reader"): "`reader` | a test of every task after each stage | not charged: 1,200 questions a test",
     ("gate_training", "reader"): "`reader` | the successes in training | nothing",
     ("gate_training", "read-once"): "a simple rule | the successes in the training of the first stage | nothing",
-    (
-        "gate_cost",
-        "reader by compute",
-    ): "`reader` | a smaller test of every task after each stage | its compute, paid for with updates",
+    ("gate_cost", "reader by compute"): "`reader` | a smaller test of every task after each stage | its compute, paid for with updates",
     ("gate", "searched"): "the best of five fixed schedules | nothing | nothing",
-    (
-        "gate_engineers",
-        "give-up",
-    ): "`give-up`, the best of four rules that set a task's share by its success | as `reader` | not charged",
-    (
-        "gate_training",
-        "permuted",
-    ): "`reader`, control | the successes in training, each under another task's name | nothing",
-}
+    ("gate_engineers", "give-up"): "`give-up`, the best of four rules that set a task's share by its success | as `reader` | not charged",
+    ("gate_training", "permuted"): "`reader`, control | the successes in training, each under another task's name | nothing",
+}  # fmt: skip
 
 Figures = Mapping[str, Any]
 Success = Mapping[str, list[float]]
