@@ -12,6 +12,9 @@ successes of the first stage, with its threshold chosen from four on the same tu
 
 ``--everywhere`` plays ``reader`` and ``read-once`` with these settings on the five development roots of all twelve variants, too: what do they
 gain where nobody chose the variant? Written after the runs above and before these; every variant is reported.
+
+``give-up`` and ``learnability``, the best two of the simple rules of gate_engineers, read the same successes with the floors that they have
+there. They were added last, to see whether they would do as well as ``reader``.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from engineers.proposal import Engineer
 from engineers.report import SliceResult
 
 PARTS = (1.0, 0.5)  # of a stage's updates, its last ones
+RULES = ("give-up", "learnability")
 THRESHOLDS = (0.1, 0.2, 0.35, 0.5)  # from which success on ``read-once`` counts a task as known
 
 Config = tuple[float, float]  # part, and the threshold of ``read-once``
@@ -65,10 +69,16 @@ def read_once(config: Config, seen: Seen) -> np.ndarray:
     return keeping(right >= config[1] * np.maximum(questions, 1), setting("read-once"), seen)
 
 
+def floors_of_rules() -> dict[str, float]:
+    """The floors that gate_engineers chose on the tuning roots, where tests are free."""
+    return json.loads((RESULTS / "gate_engineers.json").read_text(encoding="utf-8"))["figures"]["floors"]
+
+
 ARMS = {
     "reader": told_by_training(engineers.make("reader")),
     "permuted": told_by_training(exchanged(engineers.make("reader"))),
     "read-once": read_once,
+    **{rule: told_by_training(engineers.make(rule, floor=floors_of_rules()[rule])) for rule in RULES},
 }
 CONFIGS = {"reader": [(part, 0.0) for part in PARTS], "read-once": [(part, at) for part in PARTS for at in THRESHOLDS]}
 gate.ARMS |= {f"training {name}": (arm, (None,)) for name, arm in ARMS.items()}
@@ -122,7 +132,7 @@ def main() -> None:
     torch.set_num_threads(1)
     tuning = {arm: on_tuning_roots(arm) for arm in CONFIGS}
     chosen = {arm: best(ends) for arm, ends in tuning.items()}
-    chosen["permuted"] = chosen["reader"]
+    chosen |= dict.fromkeys(("permuted", *RULES), chosen["reader"])
     found = {}
     for arm in ARMS:
         found[arm] = measured(SLOW, FRESH, TRAININGS, partial(run_of, arm, chosen[arm]))
