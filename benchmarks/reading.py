@@ -44,7 +44,7 @@ READS = {
     ("gate_training", "read-once"): "a simple rule | the successes in the training of the first stage | nothing",
     ("gate_cost", "reader by compute"): "`reader` | a smaller test of every task after each stage | its compute, paid for with updates",
     ("gate", "searched"): "the best of five fixed schedules | nothing | nothing",
-    ("gate_engineers", "give-up"): "`give-up`, the best of four rules that set a task's share by its success | as `reader` | not charged",
+    ("gate_training", "give-up"): "`give-up`, a known rule, which sets a task's share by its success | the successes in training | nothing",
     ("gate_training", "permuted"): "`reader`, control | the successes in training, each under another task's name | nothing",
 }  # fmt: skip
 

@@ -88,6 +88,7 @@ def test_the_readme_has_the_arms_on_the_text_tasks():
     assert max(rules, key=lambda rule: ENGINEERS[rule]["success"]) == "give-up", (
         "the row of the best simple rule names it"
     )
+    assert TRAINING["arms"]["give-up"]["success"] > TRAINING["arms"]["learnability"]["success"]
     headline = " ".join(readme.split("## Install", 1)[0].split())
     reader, rule = (100 * TRAINING["arms"][arm]["over_best_open_loop"]["mean"] for arm in ("reader", "read-once"))
     right = percent(TRAINING["arms"]["reader"])
@@ -136,6 +137,7 @@ def test_what_reader_gains_from_the_successes_in_training_is_what_is_stored():
     assert all(gate_engineers.line(name, row) in PAGE for name, row in arms.items())
     assert arms["reader"]["bound"] > 0
     assert arms["permuted"]["over_best_open_loop"]["high"] < 0
+    assert all(arms[rule]["over_best_open_loop"]["mean"] < 0 for rule in ("give-up", "learnability"))
     pairs = zip(arms["reader"]["per_root"], arms["read-once"]["per_root"], strict=True)
     between = t_mean([ours - theirs for ours, theirs in pairs])
     said = f"{100 * between.mean:+.1f} ({100 * between.low:+.1f}, {100 * between.high:+.1f}) points above"
