@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,9 +13,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.gym_cases import GymCases
-
-if TYPE_CHECKING:
-    from envtuning.worlds.gym_world import GymWorld
+from envtuning.worlds.gym_task import GymTask
 
 COPIES = 64  # environments that are open at once
 
@@ -42,7 +40,7 @@ class Copy:
     reward: float = 0.0  # the sum so far
 
 
-def play_cases(world: GymWorld[Any], policy: Any, cases: GymCases, config: Any) -> list[GymEpisode]:
+def play_cases(world: GymTask[Any], policy: Any, cases: GymCases, config: Any) -> list[GymEpisode]:
     """One judged episode per case, in order; at most ``COPIES`` environments of a slice are open at once."""
     played: dict[int, GymEpisode] = {}
     for name in dict.fromkeys(case.slice for case in cases):
@@ -58,7 +56,7 @@ def play_cases(world: GymWorld[Any], policy: Any, cases: GymCases, config: Any) 
     return [played[number] for number in range(len(cases))]
 
 
-def _in_step(world: GymWorld[Any], policy: Any, going: list[Copy], name: str) -> Iterator[GymEpisode]:
+def _in_step(world: GymTask[Any], policy: Any, going: list[Copy], name: str) -> Iterator[GymEpisode]:
     """Step all copies until each has ended; yields every finished episode."""
     while going:
         asked, going = going, []
@@ -72,7 +70,7 @@ def _in_step(world: GymWorld[Any], policy: Any, going: list[Copy], name: str) ->
                 yield episode
 
 
-def _step(world: GymWorld[Any], copy: Copy, name: str, action: Any) -> GymEpisode | None:
+def _step(world: GymTask[Any], copy: Copy, name: str, action: Any) -> GymEpisode | None:
     """One step of one copy; returns its episode if this was the last step."""
     copy.observation, reward, terminated, truncated, info = copy.env.step(action)
     copy.actions.append(_plain(action))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 
 from envtuning.worlds.gym_cases import PATIENCE, TRAINING_SEEDS, digest
+from envtuning.worlds.gym_task import GymTask
 from envtuning.worlds.world import Cases, InfeasibleConfig
-
-if TYPE_CHECKING:
-    from envtuning.worlds.gym_world import GymWorld
 
 
 class TrainingEnv(gym.Env):
@@ -21,7 +19,7 @@ class TrainingEnv(gym.Env):
     ``set_config`` takes effect at the next reset. A step's ``info`` has the ``slice``, and at the end ``is_success``.
     """
 
-    def __init__(self, world: GymWorld[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
+    def __init__(self, world: GymTask[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
         self.world, self.config = world, deepcopy(config)  # the caller may change its own later
         self.held_out = frozenset().union(*(cases.fingerprints() for cases in exclude))
         self.envs = make_envs(world, self.config)
@@ -108,7 +106,7 @@ def spaces_of(env: gym.Env) -> Spaces:
     return env.observation_space, env.action_space
 
 
-def make_envs(world: GymWorld[Any], config: Any) -> dict[str, gym.Env]:
+def make_envs(world: GymTask[Any], config: Any) -> dict[str, gym.Env]:
     """An environment for every slice in use. Raises ``InfeasibleConfig`` if one cannot be made or has other spaces."""
     envs: dict[str, gym.Env] = {}
     try:

@@ -6,13 +6,11 @@ You write a pydantic config, ``about`` and ``make(config, slice)``, and, where t
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import gymnasium as gym
 from pydantic import BaseModel
@@ -22,67 +20,20 @@ from engineers.report import FailureCase
 from envtuning.worlds.episodes import by_slice
 from envtuning.worlds.gym_cases import HELD_OUT_SEEDS, TRAINING_SEEDS, GymCases, apportioned, digest, draw_cases
 from envtuning.worlds.gym_player import GymEpisode, play_cases
+from envtuning.worlds.gym_task import GymTask
 from envtuning.worlds.gym_training import TrainingEnv, make_envs
-from envtuning.worlds.world import Cases, Purpose, TooFewCases, World
+from envtuning.worlds.world import Cases, Purpose, TooFewCases
 
 C = TypeVar("C", bound=BaseModel)
 
-FAILURES = {
-    "failed": "the environment ended the episode, and the task was not done",
-    "out_of_time": "the episode reached its limit of steps, and the task was not done",
-    "policy_error": "the policy raised an error or returned an invalid action",
-}
 
-
-class GymWorld(World[C]):
+class GymWorld(GymTask[C]):
     """Any single-agent Gymnasium environment, for policies that act on observations.
 
     Cases are drawn by the shares of the config's slices (a map of models that have a ``share``); a config without slices is
     one slice, ``"all"``.
     All configs of a run must have the same observation and action space.
     """
-
-    forms = frozenset({"acts"})
-    reports = frozenset({"success_rate", "reward", "episode_length"})
-    max_steps: ClassVar[int] = 10_000  # ends an episode that the environment has not ended itself
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "about" in vars(cls):  # the base class already explains its own kinds of failures
-            cls.about = replace(cls.about, failures=FAILURES | dict(cls.about.failures))
-
-    # Methods that a user writes
-
-    @abstractmethod
-    def make(self, config: C, slice: str) -> gym.Env:
-        """An environment for this slice of the config; each seed of ``reset`` gives another episode."""
-
-    def success(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> bool:
-        """Whether the task was done, by the episode's last step.
-
-        By default ``info["is_success"]`` or ``info["success"]``; without them, terminated with a reward above 0.
-        """
-        said = info.get("is_success", info.get("success"))
-        return bool(said) if said is not None else terminated and reward > 0
-
-    def failure(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> str:
-        """The kind of a failed episode; ``about.failures`` says what each means."""
-        return "failed" if terminated else "out_of_time"
-
-    def fingerprint(self, env: gym.Env, seed: int) -> str | bytes:
-        """Identifies the case of the last reset; equal for cases that are the same to a learner.
-
-        By default it is the seed, which is right if every seed gives a new case: held-out seeds are never used in training.
-        If different seeds may give the same case, return its content, such as the grid's bytes. The fingerprint is
-        computed at every training reset.
-        """
-        return f"seed {seed}"
-
-    def picture(self, env: gym.Env) -> str:
-        """The environment as text at the end of a failed episode, for the report. Empty by default."""
-        return ""
-
-    # Methods that the loop calls
 
     def check(self, config: C) -> None:
         """Make an environment of every slice in use. Raises ``InfeasibleConfig`` if one cannot be made, or if spaces differ."""

@@ -27,7 +27,7 @@ from typing_extensions import TypedDict
 from engineers.model.replies import encodable, without_thoughts
 from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, apportioned, digest, draw_cases
-from envtuning.worlds.gym_world import FAILURES
+from envtuning.worlds.gym_task import FAILURES
 from envtuning.worlds.talk_world import TalkWorld
 from envtuning.worlds.world import About, Cases, InfeasibleConfig, Lesson
 

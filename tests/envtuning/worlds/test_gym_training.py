@@ -11,7 +11,8 @@ from gymnasium import spaces
 from pydantic import BaseModel, Field
 
 from envtuning.worlds.gym_cases import HELD_OUT_SEEDS
-from envtuning.worlds.gym_world import FAILURES, GymWorld
+from envtuning.worlds.gym_task import FAILURES
+from envtuning.worlds.gym_world import GymWorld
 from envtuning.worlds.world import About, InfeasibleConfig, TooFewCases
 
 open_now: set[Any] = set()
