@@ -12,7 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+from benchmarks import readme
+from benchmarks.readme import RESULTS as RESULTS
+
 REFUSED = RESULTS.parents[1] / "runs" / "not-committed"  # figures of a tree that no commit has
 DIRTY = "BENCHMARKS_DIRTY"  # set to 1, changes that are not committed are no reason to refuse: the commit gets a +
 WRITTEN = (
@@ -43,8 +45,6 @@ def record(name: str, figures: dict[str, Any]) -> Path:
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(text, encoding="utf-8")
-    from benchmarks import readme  # it needs RESULTS from here
-
     readme.main()
     return path
 

@@ -35,7 +35,7 @@ from benchmarks._command import arguments_of, command, record_if_asked
 from benchmarks._record import RESULTS
 from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen, Variant
 from engineers.controls import average, permuted
-from engineers.proposal import Engineer
+from engineers.engineer import Engineer
 from engineers.report import SliceResult, StageRecord, StageReport
 from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import t_mean

@@ -36,7 +36,7 @@ from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen
 from benchmarks.gate_cost import setting
 from benchmarks.gate_engineers import TRAININGS, asking, exchanged, line, measured, result, stored
 from benchmarks.gate_rivals import keeping
-from engineers.proposal import Engineer
+from engineers.engineer import Engineer
 from engineers.report import SliceResult
 
 PARTS = (1.0, 0.5)  # of a stage's updates, its last ones

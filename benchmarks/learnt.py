@@ -26,9 +26,9 @@ import engineers
 from benchmarks import dynamics, reader
 from benchmarks._command import arguments_of, command, record_if_asked
 from engineers.controls import permuted
+from engineers.engineer import as_engineer
 from engineers.plain import learnt
 from engineers.plain.learnt import MEMORY, SHAPES, TWINS, features, outcomes, stage
-from engineers.proposal import as_engineer
 from envtuning.dynamics import families, learners, reports
 from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, HELD_OUT, NULL, draw
 from envtuning.dynamics.learners import Array, Learners

@@ -22,10 +22,11 @@ from benchmarks import dynamics
 from benchmarks._command import arguments_of, command, record_if_asked
 from benchmarks.dynamics import in_points
 from engineers.controls import average, permuted
+from engineers.engineer import Engineer, as_engineer
 from engineers.plain import causes, growth, reader, share_rules
 from engineers.plain.causes import SMOOTHED
 from engineers.plain.share_rules import RULES, Rule, failure
-from engineers.proposal import Engineer, Proposal, as_engineer
+from engineers.proposal import Proposal
 from engineers.report import StageReport
 from envtuning.dynamics import families, learners, reports
 from envtuning.dynamics.families import FAMILIES, HELD_OUT, NULL, draw

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks._record import RESULTS
-
+RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS.parent / "README.md"
 HEAD = """# What was measured
 

@@ -22,9 +22,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from engineers import registry
+from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob
-from engineers.proposal import Engineer, Proposal
+from engineers.proposal import Proposal
 from engineers.report import Probe, SliceResult, Split, StageRecord, StageReport
 from engineers.roles import natural_key
 from engineers.sentences import in_sentences

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, reads
 from engineers.guard import NO_GUARD, Guard
 from engineers.model.answer_format import AnswerFormat, answer_format_of
@@ -27,7 +28,7 @@ from engineers.model.prompt import PROMPT_VERSION, build_prompt, build_reask, qu
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError
 from engineers.model.transcript import Exchange, Transcript, now
-from engineers.proposal import Engineer, Proposal, Usage
+from engineers.proposal import Proposal, Usage
 from engineers.report import StageReport
 from engineers.space import Space, checked_space
 from engineers.untrusted import NotReadable, read_bytes

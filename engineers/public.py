@@ -1,5 +1,6 @@
 """The names that ``import engineers`` offers: the one list of them."""
 
+from engineers.engineer import Engineer as Engineer
 from engineers.guard import Guard as Guard
 from engineers.guard import check as check
 from engineers.model.answer_format import AnswerFormat as AnswerFormat
@@ -15,7 +16,6 @@ from engineers.model.meter import Meter as Meter
 from engineers.model.meter import Price as Price
 from engineers.model.replies import ReplyError as ReplyError
 from engineers.proposal import Change as Change
-from engineers.proposal import Engineer as Engineer
 from engineers.proposal import Proposal as Proposal
 from engineers.proposal import Usage as Usage
 from engineers.registry import UnknownEngineer as UnknownEngineer

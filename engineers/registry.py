@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from engineers.engineer import Engineer, as_engineer
 from engineers.errors import Mendable
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
 from engineers.model.context import Context, context_named
 from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
-from engineers.proposal import Engineer, as_engineer
 from engineers.tiers import Tier
 
 ENTRY_POINT_GROUP = "engineers.backends"

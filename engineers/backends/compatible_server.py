@@ -9,9 +9,9 @@ from engineers.backends.making import engineer_on
 from engineers.backends.network import FROM_FILE
 from engineers.backends.openai import REQUEST as OPENAI
 from engineers.backends.openai import OpenAIChat
+from engineers.engineer import Engineer
 from engineers.extras import require
 from engineers.from_file import PLAIN, Allowed, reads
-from engineers.proposal import Engineer
 
 REQUEST: Allowed = {
     **OPENAI,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from engineers.engineer import Engineer
 from engineers.model.engineer import ModelEngineer
-from engineers.proposal import Engineer
 from engineers.registry import COMMON_OPTIONS
 
 

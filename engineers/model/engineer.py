@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed
 from engineers.guard import NO_GUARD, Guard
 from engineers.model.answer_format import AnswerFormat, answer_format_of
@@ -29,7 +30,7 @@ from engineers.model.prompt import (
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError, encodable, without_thoughts
 from engineers.model.transcript import Exchange, Transcript, now
-from engineers.proposal import Change, Engineer, Proposal, Usage
+from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact
 from engineers.registry import require_common
 from engineers.report import StageReport

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from engineers.engineer import Engineer
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values, without_noise
-from engineers.proposal import Change, Engineer, Proposal
+from engineers.proposal import Change, Proposal
 from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.roles import SliceKnobs, role_of, share_of

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engineers.engineer import Engineer, as_engineer
 from engineers.model.engineer import ModelEngineer
 from engineers.model.meter import Meter
 from engineers.model.transcript import Transcript
-from engineers.proposal import Engineer, as_engineer
 from engineers.registry import tier_named
 from engineers.tiers import Tier
 from envtuning.atlas.distance import Distances

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 import engineers
+from engineers.engineer import Engineer
 from engineers.human import HumanEngineer
 from engineers.knobs import dump
 from engineers.model.context import context_named
@@ -22,7 +23,7 @@ from engineers.model.engineer import ModelEngineer
 from engineers.model.meter import Meter
 from engineers.model.transcript import TranscriptError
 from engineers.plain.base import PlainEngineer
-from engineers.proposal import Engineer, Proposal, Usage
+from engineers.proposal import Proposal, Usage
 from engineers.registry import PLAIN_ENGINEERS, UnknownEngineer
 from engineers.report import StageReport
 from envtuning.atlas.distance import Distances

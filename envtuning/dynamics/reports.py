@@ -12,8 +12,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
+from engineers.engineer import Engineer
 from engineers.knobs import dump
-from engineers.proposal import Engineer
 from engineers.report import SliceResult, StageReport
 from envtuning.dynamics.learners import KINDS, Array, Counts, Learners, step, validate, value
 

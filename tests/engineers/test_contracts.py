@@ -8,12 +8,13 @@ import pytest
 from pydantic import ValidationError
 
 from engineers import CONTEXTS, Completion, Context, Proposal, StageReport, Usage
+from engineers.engineer import as_engineer
 from engineers.human import HumanEngineer, make
 from engineers.model import chat
 from engineers.model.engineer import ModelEngineer
 from engineers.model.transcript import Exchange
 from engineers.plain.base import PlainEngineer
-from engineers.proposal import Change, as_engineer
+from engineers.proposal import Change
 from engineers.report import FailureCase, Incident, SliceResult, StageRecord
 from engineers.tiers import Tier
 

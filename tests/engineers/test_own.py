@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from engineers.engineer import Engineer
 from engineers.own import (
     NotTrusted,
     declares,
@@ -19,7 +20,6 @@ from engineers.own import (
 )
 from engineers.plain.base import PlainEngineer
 from engineers.plain.fixed import FixedEngineer
-from engineers.proposal import Engineer
 from engineers.report import StageReport
 from engineers.sentences import in_sentences
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed, reads
 from engineers.knobs import Knob, find_knobs, with_values
 from engineers.model.engineer import FROM_FILE as ENGINEER
@@ -23,7 +24,7 @@ from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.half_success import UNIFORM_PART
 from engineers.plain.shares import mixed_with_uniform
 from engineers.plain.signals import learnability
-from engineers.proposal import Engineer, Proposal, Usage
+from engineers.proposal import Proposal, Usage
 from engineers.report import StageReport
 from engineers.roles import find_slices
 from engineers.tiers import Tier

@@ -20,9 +20,10 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from engineers.backends.network import GRACE
+from engineers.engineer import Engineer
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import Completion
-from engineers.proposal import Engineer, Proposal
+from engineers.proposal import Proposal
 from engineers.report import StageReport
 
 KEY = "planted7Q9zTestValue4711"  # looks like no provider's key, so that only its being known can hide it

@@ -1,0 +1,63 @@
+"""``Engineer``: all that a loop knows of one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from engineers.guard import Guard
+from engineers.knobs import Knob
+from engineers.own import completed
+from engineers.proposal import ConfigT, Proposal
+from engineers.report import StageReport
+from engineers.tiers import UNKNOWN, Tier
+
+
+class Engineer(ABC):
+    """A function of (its own seed, the report, the current config): it keeps no other state, so a run can resume.
+
+    An object with a name and ``propose`` need not derive from this class: the missing parts are taken from here.
+    """
+
+    name: str
+    tier: Tier = UNKNOWN  # the highest kind of information that it uses
+    guard: Guard | None = None  # the checks of its own proposals; None: the caller has to check them
+
+    @abstractmethod
+    def propose(
+        self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
+    ) -> Proposal[ConfigT]:
+        """The next config. ``editable`` lists knob paths (``slices.*.share``); None asks the config's own class."""
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        """Whether any answer of this engineer can change one of these knobs."""
+        return True
+
+    def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:  # noqa: B027
+        """Raises ``KnobError`` if this engineer can change nothing in the config: it would silently equal ``fixed``."""
+
+    def check_askable(self) -> None:  # noqa: B027
+        """Raises ``ChatError`` if it already knows that its model cannot be asked."""
+
+    def recall(self, exchanges: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
+        """Answer the same questions with the replies of these recorded exchanges, which are already paid for."""
+
+
+def as_engineer(made: Any) -> Engineer:
+    """An object with a name and ``propose`` as an ``Engineer``. Raises ``TypeError`` for other objects."""
+    if isinstance(made, Engineer):
+        engineer: Engineer = made
+    elif hasattr(made, "name") and callable(getattr(made, "propose", None)):
+        engineer = completed(made, Engineer)()
+    else:
+        raise TypeError(f"a {type(made).__name__}, which is not an engineer: it needs a name and propose()")
+    if not isinstance(engineer.tier, Tier):  # a class may give the number alone
+        if isinstance(engineer.tier, bool) or engineer.tier not in list(Tier):
+            raise TypeError(
+                f"engineer {engineer.name} has tier={engineer.tier!r}: give a whole number from 0 to {max(Tier)}"
+            )
+        engineer.tier = Tier(engineer.tier)
+    return engineer
