@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
-if (getattr(sys, "argv", None) or [""])[0] == "-m" or sys.argv[0].endswith(("/envtuning", "envtuning.exe")):
-    import _signal  # a command begins: until engineers.ending handles signals, Ctrl-C ends it like SIGTERM
-
-    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-
 TYPE_CHECKING = False  # without typing, because its import takes longer than this whole module
 if TYPE_CHECKING:
     from typing import Any
@@ -18,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import at first use, so that a command handles Ctrl-C before slow imports."""
+    """Import at first use: a command answers before slow imports."""
     from importlib.util import find_spec
 
     if find_spec(f"engineers.{name}"):  # `from engineers import own` asks here before it imports the module

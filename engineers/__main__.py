@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from engineers.current_folder import leave_it_alone
-from engineers.ending import ends_when_asked
-from engineers.extras import require
-from engineers.printing import prints_what_it_can
-
 
 def main() -> None:
+    from engineers.early import end_without_traceback
+
+    end_without_traceback()
+    from engineers.current_folder import leave_it_alone
+    from engineers.ending import ends_when_asked
+    from engineers.extras import require
+    from engineers.printing import prints_what_it_can
+
     with prints_what_it_can(), ends_when_asked("interrupted"):
         try:
             leave_it_alone()

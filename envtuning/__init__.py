@@ -8,8 +8,6 @@ The curriculum for your own training script can be used without the loop: ``Curr
 
 from __future__ import annotations
 
-import engineers  # noqa: F401  # before all else: from here on Ctrl-C ends a command without a traceback
-
 TYPE_CHECKING = False  # without typing, because its import takes longer than this whole module
 if TYPE_CHECKING:
     from typing import Any

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
-from typing import Any
 
-from engineers.current_folder import leave_it_alone
-from engineers.ending import ends_when_asked
-from engineers.printing import prints_what_it_can
-from envtuning import base_help
-from envtuning.cli import MODULES, app_with
+TYPE_CHECKING = False  # without typing, and all else inside of functions: Ctrl-C has no answer before main
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typer import Typer
 
 COMMAND_LINE = ("typer", "rich", "yaml", "filelock", "jinja2")  # modules that every command needs
 
 
 def main() -> None:
+    from engineers.early import end_without_traceback
+
+    end_without_traceback()
+    from engineers.ending import ends_when_asked
+    from engineers.printing import prints_what_it_can
+
     with prints_what_it_can(), ends_when_asked("interrupted: `envtuning resume` continues a run where it stopped"):
         _main()
 
 
 def _main() -> None:
+    from engineers.current_folder import leave_it_alone
+    from envtuning import base_help
+
     try:
         leave_it_alone()
     except ImportError as error:
@@ -37,8 +43,13 @@ def _main() -> None:
     app()
 
 
-def _app(arguments: Sequence[str]) -> Any:
+def _app(arguments: Sequence[str]) -> Typer:
     """The command line with the parts that these arguments need; a list of the commands imports no command."""
+    import os
+
+    from envtuning import base_help
+    from envtuning.cli import MODULES, app_with
+
     known = base_help.commands()
     named = next((word for word in arguments if word in known), None)
     if named is not None:

@@ -69,10 +69,8 @@ def modules_of(package):
 
 
 def imported_at_any_time(node):
-    """What runs of an import below this node, functions' own imports included; for annotations alone is never run."""
+    """Every import below this node, also in functions and for annotations alone: a reader follows those, too."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-            continue
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names)
         elif isinstance(child, ast.ImportFrom) and child.level == 0:
@@ -86,16 +84,43 @@ def circle_of(modules):
 
     Of ``from package.module import name`` only the longest part that is a module counts, not the packages around it.
     """
+    return circle_in(graph_of(modules))
+
+
+def graph_of(modules):
+    """What each module imports, of these modules."""
     graph = {}
     for name, path in modules.items():
         named = {found for found in imported_at_any_time(ast.parse(path.read_text())) if found in modules}
         around = {other for found in named for other in named if found.startswith(f"{other}.")}
         graph[name] = named - around - {name}
+    return graph
+
+
+def circle_in(graph):
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         return error.args[1]
     return []
+
+
+def packages_of(package):
+    """The graph of the packages directly below this one; its own files, which all may use, are left out."""
+    modules = modules_of(package)
+    inner = {name for name, path in modules.items() if path.name == "__init__.py" and name.count(".") == 1}
+    graph = {name: set() for name in inner}
+    for name, named in graph_of(modules).items():
+        here = ".".join(name.split(".")[:2])
+        if here in inner:
+            graph[here] |= {found for found in (".".join(other.split(".")[:2]) for other in named) if found in inner}
+            graph[here] -= {here}
+    return graph
+
+
+@pytest.mark.parametrize("package", ["engineers", "envtuning"])
+def test_no_package_reaches_itself_by_imports(package):
+    assert circle_in(packages_of(package)) == []
 
 
 @pytest.mark.parametrize("package", MAY_LOAD)
@@ -110,11 +135,29 @@ def test_a_circle_of_imports_is_seen(tmp_path, monkeypatch):
     (tmp_path / "ring" / "__init__.py").write_text("")
     (tmp_path / "ring" / "first.py").write_text("from ring import second")
     (tmp_path / "ring" / "second.py").write_text("def late():\n    from ring.third import x")
-    (tmp_path / "ring" / "third.py").write_text(
-        "from typing import TYPE_CHECKING\nimport ring.fourth\nif TYPE_CHECKING:\n    import ring.first"
-    )
+    (tmp_path / "ring" / "third.py").write_text("import ring.fourth")
     (tmp_path / "ring" / "fourth.py").write_text("from ring.second import late")
     assert set(circle_of(modules_of("ring"))) == {"ring.second", "ring.third", "ring.fourth"}
+    (tmp_path / "ring" / "fourth.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ring.second import late"
+    )
+    assert circle_of(modules_of("ring")), "for annotations alone is a circle all the same"
+
+
+def test_a_circle_of_packages_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    for place, code in {
+        "whole/__init__.py": "",
+        "whole/one/__init__.py": "",
+        "whole/one/first.py": "from whole.two import second",
+        "whole/one/last.py": "",
+        "whole/two/__init__.py": "",
+        "whole/two/second.py": "from whole.one import last",
+    }.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(code)
+    assert circle_of(modules_of("whole")) == []
+    assert set(circle_in(packages_of("whole"))) == {"whole.one", "whole.two"}
 
 
 IMPORTERS = (
@@ -203,6 +246,25 @@ def test_the_loop_knows_no_lake():
     assert [place for place in sorted(import_lakes) if not place.startswith(KNOW_LAKES)] == []
     needless = [allowed for allowed in KNOW_LAKES if not any(place.startswith(allowed) for place in import_lakes)]
     assert needless == []
+
+
+EFFECTS = """
+import json, os, signal, sys
+def state():
+    handlers = {number: repr(signal.getsignal(number)) for number in signal.valid_signals()}
+    return json.dumps([handlers, sys.path, dict(os.environ), repr(sys.excepthook), os.getcwd()], sort_keys=True, default=str)
+sys.argv[0] = "/usr/bin/envtuning"  # as in the installed command, which imports before it calls main
+before = state()
+import engineers, engineers.public, engineers.__main__, envtuning, envtuning.__main__
+assert [getattr(envtuning, name) for name in ("World", "Trainee", "run", "Ladder")]
+print(state() == before)
+"""
+
+
+def test_an_import_changes_nothing_of_the_process():
+    """No signal handler, no path, no environment variable: ``main`` sets what a command needs."""
+    done = subprocess.run([sys.executable, "-c", EFFECTS], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_importing_engineers_is_quick():
