@@ -143,7 +143,6 @@ class Asked:
 
 ASKED = {
     "reader": Asked("reader"),
-    "learnt": Asked("learnt"),
     "rules": Asked("rules"),
     "failure-share": Asked("failure-share", tuned=True),
     "give-up": Asked("give-up", tuned=True),

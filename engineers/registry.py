@@ -33,7 +33,6 @@ PLAIN_ENGINEERS: dict[str, str] = {
     "learning-progress": "engineers.plain.share_engineers:LearningProgressEngineer",
     "learnability": "engineers.plain.share_engineers:LearnabilityEngineer",
     "reader": "engineers.plain.reader:ReaderEngineer",
-    "learnt": "engineers.plain.learnt:LearntEngineer",
     "schedule": "engineers.plain.schedule:ScheduleEngineer",
 }
 

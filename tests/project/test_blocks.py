@@ -34,7 +34,6 @@ PYTHON_RUNS_IN = {
     "docs/cluster.md": "tests/project/test_readme.py",
     "docs/doors.md": "tests/doors/test_docs.py",
     "docs/dynamics.md": "tests/envtuning/dynamics/test_page.py",
-    "docs/engineering_gym.md": "tests/envtuning/gym/test_page.py",
     "docs/environments.md": "tests/project/test_readme.py",
     "docs/instances.md": "tests/project/test_readme.py",
     "docs/solvers.md": "tests/project/test_readme.py",

@@ -259,18 +259,6 @@ def test_six_tasks_in_the_loop_stand_as_a_null():
     )
 
 
-def test_the_page_on_the_gym_says_how_learnt_ends_on_lakes():
-    success = reading.success_of("study_small-corridors-readers")
-    text = " ".join((README.parent / "docs" / "engineering_gym.md").read_text(encoding="utf-8").split())
-    ends = {arm: reading.percent(values) for arm, values in success.items()}
-    said = (
-        f"`learnt` ends at {ends['learnt']} %, its blind twin at {ends['blind']} %, its memoryless twin at {ends['memoryless']} %, "
-        f"`failure-share` at {ends['failure-share']} %, `give-up` at {ends['give-up']} % and even draws at {ends['uniform']} %"
-    )
-    assert said in text
-    assert f"change difficulties, too, and end at {ends['reader']} %" in text
-
-
 @pytest.mark.parametrize("target", ["small-corridors", "corridors", "three-agents"])
 def test_on_lakes_every_run_of_reader_ends_where_that_of_rules_does(target):
     success = reading.success_of(f"study_{target}-readers")

@@ -91,7 +91,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/dynamics/test_families.py",
         "tests/envtuning/dynamics",
     ),
-    "envtuning/gym": ("tests/envtuning/gym",),
     "envtuning/openenv": ("tests/doors/test_openenv.py",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
     "envtuning/cli/atlas.py": ("tests/atlas/test_build.py", "tests/atlas/test_evidence.py"),
