@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from engineers.knobs import KnobError, changes, dump, find_knobs, validated
-from engineers.proposal import Proposal
+from engineers.proposal import ConfigT, Proposal
 from engineers.report import StageRecord
 from engineers.roles import find_slices, shares_of
 
@@ -46,18 +46,35 @@ class Guard:
         ``history`` ends with the stage that was just validated (``report.records()``).
         """
         config = proposal.config if isinstance(proposal, Proposal) else proposal
-        if type(config) is not type(current):
-            return [f"the config is a {type(config).__name__}, it must be a {type(current).__name__}"]
         try:
-            validated(type(current), dump(config))  # a config built past its validators does not pass
+            config = read_back(config, current)
         except KnobError as error:
             return [str(error)]
+        return self.rules(config, current, history, editable=editable, objective=objective)
+
+    def rules(
+        self,
+        config: BaseModel,
+        current: BaseModel,
+        history: Sequence[StageRecord] = (),
+        *,
+        editable: Sequence[str] | None = None,
+        objective: str = "success_rate",
+    ) -> list[str]:
+        """The same for a config that was read back."""
         refusals = _locked(config, current, editable)
         if self.max_drop is not None:
             refusals += _dropped(config, current, history, self.max_drop, objective)
         if self.feasible is not None and not refusals:
             refusals += _infeasible(config, self.feasible)
         return refusals
+
+
+def read_back(config: BaseModel, current: ConfigT) -> ConfigT:
+    """A proposed config, read from its own JSON, so that none passes which was built past its validators. Raises ``KnobError``."""
+    if type(config) is not type(current):
+        raise KnobError(f"the config is a {type(config).__name__}, it must be a {type(current).__name__}")
+    return validated(type(current), dump(config))
 
 
 NO_GUARD = Guard()

@@ -86,22 +86,25 @@ class StageRecord(_Section):
     )
 
 
+IncidentKind = Literal[
+    "refused_proposal",
+    "engineer_failed",
+    "diverged",
+    "collapsed",
+    "worker_lost",
+    "generation_failed",
+    "trainee_failed",
+    "policy_failed",
+    "odd_metrics",
+    "not_trained",
+    "other",
+]
+
+
 class Incident(_Section):
     """Something that went wrong and was survived: a refused proposal, a time-out, a diverged stage, a dead worker."""
 
-    kind: Literal[
-        "refused_proposal",
-        "engineer_failed",
-        "diverged",
-        "collapsed",
-        "worker_lost",
-        "generation_failed",
-        "trainee_failed",
-        "policy_failed",
-        "odd_metrics",
-        "not_trained",
-        "other",
-    ]
+    kind: IncidentKind
     message: str
     stage: int
 

@@ -12,7 +12,7 @@ import wandb
 from engineers.report import Incident
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
-from envtuning.runs.state import StageState
+from envtuning.runs.state import Stage
 
 
 class WandbObserver(Observer):
@@ -24,7 +24,7 @@ class WandbObserver(Observer):
             project="envtuning", name=run.name, config=run.plan.spec.model_dump(mode="json"), resume="allow"
         )
 
-    def stage_began(self, stage: StageState, allowance: int) -> None:
+    def stage_began(self, stage: Stage, allowance: int) -> None:
         self.spent_before = self.run.state.spent.get(self.run.plan.unit, 0)
         config = stage.chosen.config.model_dump(mode="json")
         self.log.config.update({f"stage {stage.number}": config}, allow_val_change=True)
@@ -33,7 +33,7 @@ class WandbObserver(Observer):
         metrics = {f"training/{name}": value for name, value in progress.metrics.items()}
         self.log.log(metrics | {"stage": progress.stage}, step=self.spent_before + progress.spent)
 
-    def validated(self, stage: StageState, metrics: dict[str, float]) -> None:
+    def validated(self, stage: Stage, metrics: dict[str, float]) -> None:
         self.log.log({f"validation/{name}": value for name, value in metrics.items()})
 
     def went_wrong(self, incident: Incident) -> None:

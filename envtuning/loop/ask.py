@@ -8,52 +8,53 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 import engineers
-from engineers.guard import Guard
-from engineers.knobs import dump, validated
+from engineers.guard import Guard, read_back
+from engineers.knobs import KnobError, dump
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
 from engineers.patience import within
+from engineers.proposal import Proposal
 from engineers.redaction import redact
-from engineers.report import Incident, StageReport
+from engineers.report import Incident, IncidentKind, StageReport
 from envtuning.errors import RunError
 from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
-from envtuning.runs.state import Answer, StageState
+from envtuning.runs.state import Choice, Stage
+from envtuning.trainees.base import Trainee
 
 REDRAWS = 100
 CAPS = ("max_cost", "max_total_tokens")  # options that bound the cost of all questions of a run
 TRACEBACK = "engineer_failed.txt"  # beside the stage's proposal: the traceback of a third party's engineer
-LoadTrainee = Callable[[], Any]
+LoadTrainee = Callable[[], Trainee]
 
 
-def ask(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
-    """The engineer's answer to the last stage's report. It is asked once; later calls read the answer from the log.
+def ask(log: RunLog, trainee: LoadTrainee) -> Choice:
+    """Ask the engineer about the last stage's report, and record the next stage's config.
 
     ``trainee`` loads the trainee as it was after that stage. Only engineers on the trainee's own model need it.
     """
     stage = log.state.stages[-1]
-    if stage.answer is None:
-        log.answered(ask_engineer(log, trainee))
-        recorded_before(stage).unlink(missing_ok=True)
-    return log.state.answers[-1]
+    log.chose(ask_engineer(log, trainee))
+    recorded_before(stage).unlink(missing_ok=True)
+    return log.state.stages[-1].chosen
 
 
-def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
+def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
     """Ask the engineer and check its config; keep the current config if it fails or is refused."""
-    stage, spec, config_type = log.state.stages[-1], log.plan.spec, log.plan.world.config_type
-    report, answer = stage.report, Answer[config_type]  # type: ignore[valid-type]
-    assert report is not None, "a stage that is done has a report"
-    current = validated(config_type, report.config)
+    stage, spec, current = log.state.stages[-1], log.plan.spec, log.state.stages[-1].trained_on
+    report, name = stage.report, spec.engineer.name
+    assert report is not None and current is not None, "a stage that is done has a report, and a config that it ended on"
 
-    def kept(kind: Any, message: str, proposal: Any = None) -> Answer[Any]:
-        """An answer that keeps the current config, with the reason."""
+    def kept(kind: IncidentKind, message: str, proposal: Proposal[Any] | None = None) -> Choice:
+        """The current config again, with the reason."""
         incident = Incident(kind=kind, message=redact(message), stage=stage.number)
-        return answer(proposal=proposal, config=current, incidents=[incident])
+        return Choice(config=current, engineer=_author(proposal, name), proposal=proposal, incidents=[incident])
 
-    name = spec.engineer.name
     # An engineer on the live model bounds its own time, because a thread that keeps generating would disturb training.
     inline = log.plan.asks_the_trainee
     engineer = make_engineer(log, trainee if inline else None)
@@ -61,20 +62,32 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
         question = partial(engineer.propose, report, current=current, editable=spec.editable)
         timeout = None if inline else spec.engineer.timeout
         proposal = question() if timeout is None else within(timeout, "engineer", question)
+        if not isinstance(proposal, Proposal):
+            raise TypeError(f"propose returned a {type(proposal).__name__}, not a Proposal")
     except Exception as error:  # a third party's engineer may fail in any way; the run continues
         atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
         said = f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"
         return kept("engineer_failed", said)
+    try:
+        config = read_back(proposal.config, current)  # here it enters: from now on this object travels
+    except KnobError as error:
+        return kept("refused_proposal", f"{name}'s config was refused ({error}); the current config is kept")
+    proposal = proposal.model_copy(update={"config": config})
     if proposal.fallback:
         why = "; ".join(proposal.refusals) or "it gave no config"
         return kept("engineer_failed", f"{name} gave no usable config ({why}); the current config is kept", proposal)
     guard, refusals = log.plan.guard, []
     if engineer.guard != guard:  # an engineer with the run's guard has already asked it
-        refusals = guard.check(proposal, current, report.records(), editable=spec.editable, objective=report.objective)
+        refusals = guard.rules(config, current, report.records(), editable=spec.editable, objective=report.objective)
     if refusals:
         said = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
         return kept("refused_proposal", said, proposal)
-    return answer(proposal=proposal.with_changes(current), config=proposal.config)
+    return Choice(config=config, engineer=_author(proposal, name), proposal=proposal.with_changes(current))
+
+
+def _author(proposal: Proposal[Any] | None, name: str) -> str:
+    """The engineer's name; a replay has the recorded engineer's."""
+    return (proposal.engineer if proposal else "") or name
 
 
 def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.Engineer:
@@ -101,17 +114,17 @@ def spent_before(log: RunLog) -> dict[str, float]:
     return dict(zip(CAPS, (total.cost or 0.0, total.tokens)))
 
 
-def ledger_of(stage: StageState) -> Ledger:
+def ledger_of(stage: Stage) -> Ledger:
     """The ledger in which questions about a stage's report are written before they are asked."""
     return Ledger(stage.path / "asked.jsonl")
 
 
-def recorded_before(stage: StageState) -> Path:
+def recorded_before(stage: Stage) -> Path:
     """The file that keeps the exchanges of an interrupted question while it is asked again."""
     return stage.path / "asked_before.jsonl"
 
 
-def recorded_replies(stage: StageState) -> list[dict[str, Any]]:
+def recorded_replies(stage: Stage) -> list[dict[str, Any]]:
     """Replies from before the process died. The transcript starts anew."""
     kept = stage.files.lines(recorded_before(stage), Exchange, whole=False) + stage.transcript()
     if kept:
@@ -120,7 +133,7 @@ def recorded_replies(stage: StageState) -> list[dict[str, Any]]:
     return [line for line in kept if line.get("reply") is not None]
 
 
-def redraw(plan: Plan, config: Any) -> Any:
+def redraw(plan: Plan, config: BaseModel) -> BaseModel:
     """The config with random editable knobs from the run's seed: the first draw that the world can use."""
     spec, refusals = plan.spec, list[str]()
     for draw in range(REDRAWS):

@@ -12,7 +12,7 @@ from engineers.own import object_at
 from engineers.report import Incident
 from envtuning.errors import SpecError
 from envtuning.runs.log import RunLog
-from envtuning.runs.state import Answer, StageState
+from envtuning.runs.state import Choice, Stage
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,22 @@ class Observer:
     def run_began(self, run: RunLog) -> None:
         pass
 
-    def stage_began(self, stage: StageState, allowance: int) -> None:
+    def stage_began(self, stage: Stage, allowance: int) -> None:
         pass
 
     def progressed(self, progress: Progress) -> None:
         pass
 
-    def validated(self, stage: StageState, metrics: dict[str, float]) -> None:
+    def validated(self, stage: Stage, metrics: dict[str, float]) -> None:
         pass
 
-    def stage_ended(self, stage: StageState) -> None:
+    def stage_ended(self, stage: Stage) -> None:
         pass
 
-    def engineer_asked(self, stage: StageState, name: str) -> None:
+    def engineer_asked(self, stage: Stage, name: str) -> None:
         pass
 
-    def engineer_answered(self, stage: StageState, answer: Answer[Any]) -> None:
+    def engineer_answered(self, stage: Stage, choice: Choice) -> None:
         pass
 
     def went_wrong(self, incident: Incident) -> None:

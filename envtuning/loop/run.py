@@ -6,26 +6,22 @@ resumption after a kill run the same code.
 
 from __future__ import annotations
 
-from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
-from engineers.report import Incident
 from envtuning.errors import RunError
-from envtuning.loop import contract
 from envtuning.loop.ask import ask, redraw
-from envtuning.loop.contract import TraineeFailed, as_trainee_failed, load_checkpoint, save_checkpoint
+from envtuning.loop.contract import TraineeFailed, as_trainee_failed
 from envtuning.loop.observer import Observer, Observers
-from envtuning.loop.stage import StageRunner
-from envtuning.loop.validation import Suites, open_suites
+from envtuning.loop.session import Session
+from envtuning.loop.stage import train_stage
 from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.resolve import raise_unless_askable, resolve
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
-from envtuning.runs.state import StageConfig, TestRecord
+from envtuning.runs.state import Choice, TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
-from envtuning.trainees.base import Trainee, WorkerLost
+from envtuning.trainees.base import WorkerLost
 from envtuning.worlds.episodes import slice_results
 
 
@@ -53,128 +49,59 @@ def continue_run(run: RunLog, observer: Observer | None = None, *, stages: int |
     with atomic.locked(run.path):
         run.refresh()
         run.verify()
+        run.upgrade()
         raise_unless_askable(run.plan)
         observer = Observers([observer] if observer is not None else [])
         observer.run_began(run)
-        loop = Loop(run, observer)
+        session = Session(run, observer)
         try:
             while (task := next_task(run.plan, run.state)) is not None:
                 if stages is not None and (isinstance(task, Test) or task.stage >= stages):
                     return
-                loop.do(task)
+                if isinstance(task, Choose):
+                    choose(session, task.stage)
+                elif isinstance(task, Train):
+                    train_stage(session)
+                else:
+                    open_test(session)
         finally:
             try:
-                loop.close()
+                session.close()
             finally:
                 observer.run_left()
 
 
-class Loop:
-    """Processes and arrays that a run needs while it runs. None of them is part of the run's state."""
+def choose(session: Session, number: int) -> None:
+    """Decide the stage's config, and record who wrote it."""
+    log, plan, listed = session.log, session.plan, session.spec.stage(number)
+    config = plan.config(number)
+    if config is not None:
+        config = redraw(plan, config) if listed.redraw else config
+        log.chose(Choice(config=config, engineer="default" if number == 0 else "file"))
+        return
+    before = session.stage
+    session.observer.engineer_asked(before, session.spec.engineer.name)
+    choice = ask(log, lambda: session.trainee_before(number))
+    session.observer.engineer_answered(before, choice)
+    for incident in choice.incidents:
+        session.observer.went_wrong(incident)
 
-    def __init__(self, log: RunLog, observer: Observer) -> None:
-        self.log, self.plan, self.spec, self.observer = log, log.plan, log.plan.spec, observer
-        self.trainee: Trainee | None = None
 
-    @cached_property
-    def suites(self) -> Suites:
-        return open_suites(self.log)
-
-    def do(self, task: Choose | Train | Test) -> None:
-        if isinstance(task, Choose):
-            self.choose(task.stage)
-        elif isinstance(task, Train):
-            self.train(task.stage)
-        else:
-            self.test()
-
-    def close(self) -> None:
-        """Release the trainee's processes. A failure here does not matter, because the work is done."""
-        trainee, self.trainee = self.trainee, None
-        if trainee is None:
-            return
+def open_test(session: Session) -> None:
+    """Open the test suite, once, and play it with the trainees of the first and the last stage."""
+    suite, stages = session.suites.test, len(session.log.state.done)
+    assert suite is not None, "a run without a test suite has no test to open"
+    session.observer.test_opened(len(suite))
+    session.slim(stages - 1)
+    plan, tables = session.plan, {}
+    for name, number in (("first", 1), ("last", stages)):
         try:
-            contract.close(trainee)
-        except TraineeFailed as error:
-            self.record("trainee_failed", str(error))
+            trainee = session.trainee_before(number)
+            with as_trainee_failed("policy"):
+                seed = derive(session.spec.suites.seed, "play the test")
+                episodes = plan.world.play(trainee.policy(), suite, plan.target, seed=seed)
+        except (TraineeFailed, WorkerLost) as error:
+            raise RunError(f"the test of {session.log.path} could not be played: {error}") from error
+        tables[name] = slice_results(episodes)
+    session.log.tested(TestRecord(**tables))
 
-    def record(self, kind: Any, message: str) -> None:
-        """Record an incident outside of a stage."""
-        incident = Incident(kind=kind, message=message, stage=max(0, len(self.log.state.done) - 1))
-        self.log.survived(incident)
-        self.observer.went_wrong(incident)
-
-    def choose(self, number: int) -> None:
-        """Decide the stage's config."""
-        listed, config = self.spec.stage(number), self.plan.config(number)
-        chosen_by = StageConfig[self.plan.world.config_type]  # type: ignore[name-defined]
-        if config is not None:
-            config = redraw(self.plan, config) if listed.redraw else config
-            chosen = chosen_by(name=listed.name, config=config, engineer="default" if number == 0 else "file")
-        else:
-            before = self.log.state.stages[-1]
-            self.observer.engineer_asked(before, self.spec.engineer.name)
-            answer = ask(self.log, lambda: self.trainee_before(number))
-            self.observer.engineer_answered(before, answer)
-            for incident in answer.incidents:
-                self.observer.went_wrong(incident)
-            by = answer.proposal.engineer if answer.proposal else ""  # a replay has the recorded engineer's name
-            chosen = chosen_by(name=listed.name, config=answer.config, engineer=by or self.spec.engineer.name)
-        self.log.chose(chosen)
-
-    def train(self, number: int) -> None:
-        self.slim(number - 1)
-        StageRunner(
-            log=self.log,
-            allowance=self.spec.allowed(number) - self.log.state.spent.get(self.plan.unit, 0),
-            suites=self.suites,
-            load_trainee=lambda renew: self.trainee_before(number, renew),
-            observer=self.observer,
-        ).run_to_end()
-
-    def slim(self, kept: int) -> None:
-        """Let the trainee remove from older checkpoints the parts that only further training needs, such as gigabytes of moments."""
-        if self.trainee is None or not self.trainee.slims():
-            return
-        for earlier in self.log.state.done[: max(0, kept)]:
-            if earlier.checkpoint.is_dir():
-                try:
-                    with self.log.files.changing(earlier.checkpoint), as_trainee_failed("slim"):
-                        self.trainee.slim(earlier.checkpoint)
-                except TraineeFailed as error:  # the checkpoint only takes more room
-                    self.record("trainee_failed", str(error))
-                    return
-
-    def trainee_before(self, number: int, renew: bool = False) -> Trainee:
-        """The trainee after the previous stage, always loaded from the disk, so that a resumed stage begins in the same way."""
-        if renew:
-            self.close()
-        if self.trainee is None:
-            self.trainee = self.plan.make_trainee(self.suites.held_out)
-        try:
-            start = self.log.start(partial(save_checkpoint, self.trainee.save))
-            checkpoint = start if number == 0 else self.log.state.stages[number - 1].checkpoint
-            if not checkpoint.is_dir():
-                raise RunError(f"{checkpoint} is missing, but stage {number} starts from it: restore it from a copy")
-            load_checkpoint(self.trainee, self.log.files, checkpoint)
-        except TraineeFailed as error:
-            raise RunError(f"trainee {self.spec.trainee.kind!r} cannot begin stage {number}: {error}") from error
-        return self.trainee
-
-    def test(self) -> None:
-        """Open the test suite, once, and play it with the trainees of the first and the last stage."""
-        suite, stages = self.suites.test, len(self.log.state.done)
-        assert suite is not None, "a run without a test suite has no test to open"
-        self.observer.test_opened(len(suite))
-        self.slim(stages - 1)
-        tables = {}
-        for name, number in (("first", 1), ("last", stages)):
-            try:
-                trainee = self.trainee_before(number)
-                with as_trainee_failed("policy"):
-                    seed = derive(self.spec.suites.seed, "play the test")
-                    episodes = self.plan.world.play(trainee.policy(), suite, self.plan.target, seed=seed)
-            except (TraineeFailed, WorkerLost) as error:
-                raise RunError(f"the test of {self.log.path} could not be played: {error}") from error
-            tables[name] = slice_results(episodes)
-        self.log.tested(TestRecord(**tables))

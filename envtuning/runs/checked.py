@@ -87,6 +87,14 @@ class Files:
     def write_record(self, path: Path, record: BaseModel) -> None:
         self.write_text(path, as_text(record) + "\n")
 
+    def replace_record(self, path: Path, record: BaseModel) -> None:
+        """Write a record in place of a file that has a checksum. If the process dies meanwhile, the old or the new one is there."""
+        text = as_text(record) + "\n"
+        new = hashlib.sha256(text.encode()).hexdigest()
+        self._note({path: list(dict.fromkeys((self.digest_of(path), new)))})
+        atomic.write_text(path, text)
+        self._note({path: [new]})
+
     def write_json(self, path: Path, value: Any) -> None:
         self.write_text(path, atomic.as_json(value))
 
@@ -155,10 +163,10 @@ class Files:
             self._compare(path, [hashlib.sha256(state).hexdigest() for state in {found, whole}])
         return found
 
-    def value(self, path: Path, kind: Any) -> Any:
-        """The file's content as a record or a JSON value of this type; None if there is no file."""
+    def value(self, path: Path, kind: Any, context: object = None) -> Any:
+        """The file's content as a record or a JSON value of this type; None if there is no file. ``context`` is pydantic's."""
         found = self.read(path)
-        return None if found is None else parsed(path, found, kind)
+        return None if found is None else parsed(path, found, kind, context)
 
     def lines(self, path: Path, kind: Any, *, whole: bool = True) -> list[Any]:
         """Every complete line of a JSON-lines file, oldest first.
@@ -230,8 +238,8 @@ def read_unchecked(path: Path) -> bytes | None:
         raise damaged(path, error) from error
 
 
-def parsed(path: Path, written: bytes, kind: Any) -> Any:
-    """A file's bytes as a record or a value of that type."""
+def parsed(path: Path, written: bytes, kind: Any, context: object = None) -> Any:
+    """A file's bytes as a record or a value of that type; ``context`` is pydantic's."""
     try:
         value = untrusted.parsed(written)  # this has bounds; pydantic's JSON parser has none
     except NotReadable as error:
@@ -239,7 +247,7 @@ def parsed(path: Path, written: bytes, kind: Any) -> Any:
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return shaped(path, value, kind)
     try:
-        return kind.model_validate_json(written)
+        return kind.model_validate_json(written, context=context)
     except ValidationError as error:
         raise damaged(path, f"is damaged or from another version ({in_sentences(error)})") from error
 

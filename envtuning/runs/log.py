@@ -8,16 +8,15 @@
         test.cases, test.json  the cases opened once after the last stage, and the results on them
         start/               the untrained trainee
         incidents.jsonl      what went wrong outside of a stage
-        stages/00/config.json       what the stage trains on, and who chose it
+        stages/00/config.json       the Choice: what the stage trains on, and the engineer's proposal for it
                   metrics.jsonl     a line per iteration, validation and incident
                   episodes.json     every validation episode with its trace, for replays
                   checkpoint/       the trainee at the stage's end
                   report.json       the StageReport, without its history: that is the reports before it
                   done.json         written last: with this file the stage is complete
                   transcript.jsonl  the engineer's exchanges about this report
-                  proposal.json     the engineer's answer
 
-Each append is synced to the disk and read back before it becomes part of the state. So after a kill, ``RunLog.open`` gives the last state.
+Each append is synced to the disk before it becomes part of the state. So after a kill, ``RunLog.open`` gives the last state.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from pydantic import BaseModel, Field
 from engineers.knobs import KnobError, validated
 from engineers.report import Incident, StageReport
 from envtuning.errors import RunError
-from envtuning.runs import atomic, checked
+from envtuning.runs import atomic, checked, format2
 from envtuning.runs.checked import Files, damaged, parsed
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError
-from envtuning.runs.state import FORMAT, Answer, Done, RunRecord, RunState, StageConfig, StageState, TestRecord
+from envtuning.runs.state import FORMAT, Choice, RunRecord, RunState, Stage, StageResult, TestRecord
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.registry import UnknownWorld
 from envtuning.worlds.world import Film
@@ -138,14 +137,22 @@ class RunLog:
 
     # Appending
 
-    def chose(self, chosen: StageConfig[Any]) -> RunState:
-        """The next stage's config is chosen."""
-        path = atomic.make_folder(self.stage_path(len(self.state.stages)))
-        self.files.write_record(path / "config.json", chosen)
-        return self._with_stage(self._read_stage(len(self.state.stages)))
+    def chose(self, choice: Choice) -> RunState:
+        """The next stage's config is chosen, by an engineer that was asked about the last stage or without one."""
+        number = len(self.state.stages)
+        if number:
+            self.files.note(self.state.stages[-1].transcript_file)
+        path = atomic.make_folder(self.stage_path(number))
+        self.files.write_record(path / "config.json", choice)
+        return self._with_stage(Stage(number, path, choice, self.files))
 
     def finished(
-        self, save: Callable[[Path], None], episodes: Sequence[Episode], report: StageReport, done: Done
+        self,
+        save: Callable[[Path], None],
+        episodes: Sequence[Episode],
+        report: StageReport,
+        result: StageResult,
+        trained_on: BaseModel,
     ) -> RunState:
         """The last stage is complete; ``save`` writes the trainee into a folder."""
         stage = self.state.stages[-1]
@@ -154,15 +161,8 @@ class RunLog:
         self.files.note(stage.path / "metrics.jsonl")
         self.files.write_json(stage.path / "episodes.json", [episode.to_json() for episode in episodes])
         self.files.write_record(stage.path / "report.json", report.model_copy(update={"history": []}))
-        self.files.write_record(stage.path / "done.json", done)
-        return self._with_stage(self._with_results(stage))
-
-    def answered(self, answer: Answer[Any]) -> RunState:
-        """The engineer has answered the last stage's report."""
-        stage = self.state.stages[-1]
-        self.files.note(stage.transcript_file)
-        self.files.write_record(stage.path / "proposal.json", answer)
-        return self._with_stage(replace(stage, answer=self.files.value(stage.path / "proposal.json", type(answer))))
+        self.files.write_record(stage.path / "done.json", result)
+        return self._with_stage(self._with_results(stage, trained_on))
 
     def tested(self, record: TestRecord) -> RunState:
         """The test has been played."""
@@ -176,6 +176,8 @@ class RunLog:
 
     def begin_with(self, source: RunLog, stages: int = 1) -> RunState:
         """Copy the first stages of another run into this one, with its held-out cases and its untrained trainee."""
+        if source.record.format < self.record.format:  # then the copies are of that earlier format
+            self._is_of_format(source.record.format)
         folders = [source.path / "start", *(source.stage_path(number) for number in range(stages))]
         for original in folders:
             copy = self.path / original.relative_to(source.path)
@@ -192,7 +194,7 @@ class RunLog:
                     shutil.copyfile(original, draft)
         return self._read()
 
-    def _with_stage(self, stage: StageState | None) -> RunState:
+    def _with_stage(self, stage: Stage | None) -> RunState:
         assert stage is not None, "a stage that was just written is there"
         return self._become(replace(self.state, stages=(*self.state.stages[: stage.number], stage)))
 
@@ -231,6 +233,17 @@ class RunLog:
                 save(draft)
         return path
 
+    def upgrade(self) -> None:
+        """Write a folder of an earlier format in today's. If the process dies meanwhile, the folder is still of the earlier one."""
+        if self.record.format == format2.FORMAT:
+            format2.rewrite(self.files, self.state.stages)
+            self._is_of_format(FORMAT)
+            format2.remove_the_rest(self.state.stages)
+
+    def _is_of_format(self, number: int) -> None:
+        self.record = self.record.model_copy(update={"format": number})
+        self.files.replace_record(self.path / "run.json", self.record)
+
     # Reading
 
     def refresh(self) -> None:
@@ -259,29 +272,25 @@ class RunLog:
             self._with_stage(stage)
         return self.state
 
-    def _gone_between(self, before: StageState, number: int) -> Path | None:
-        """The missing file of a stage without which the next stage cannot have begun; None if there is none."""
-        if before.done is None:
-            return before.path / "done.json"
-        asked = self.plan.spec.stage(number).asks
-        return before.path / "proposal.json" if asked and before.answer is None else None
-
-    def _read_stage(self, number: int) -> StageState | None:
+    def _read_stage(self, number: int) -> Stage | None:
         path, config_type = self.stage_path(number), self.plan.world.config_type
-        chosen = self.files.value(path / "config.json", StageConfig[config_type])  # type: ignore[valid-type]
+        if self.record.format == format2.FORMAT:
+            chosen = format2.choice(self.files, path, self.plan)
+        else:
+            chosen = self.files.value(path / "config.json", Choice, config_type)
         if chosen is None:
             return None
-        if number and (gone := self._gone_between(self.state.stages[number - 1], number)):
-            raise damaged(gone, f"is missing, and stage {number} depends on it")
-        stage = self._with_results(StageState(number, path, chosen, self.files))
-        if stage.done is None:
-            return stage
-        return replace(stage, answer=self.files.value(path / "proposal.json", Answer[config_type]))  # type: ignore[valid-type]
+        if number and self.state.stages[number - 1].done is None:
+            raise damaged(self.stage_path(number - 1) / "done.json", f"is missing, and stage {number} depends on it")
+        return self._with_results(Stage(number, path, chosen, self.files))
 
-    def _with_results(self, stage: StageState) -> StageState:
+    def _with_results(self, stage: Stage, trained_on: BaseModel | None = None) -> Stage:
         """The stage with its results. A report's history is not stored: it is made of the earlier reports."""
         path = stage.path
-        done = self.files.value(path / "done.json", Done)
+        if self.record.format == format2.FORMAT:
+            done = format2.result(self.files, path)
+        else:
+            done = self.files.value(path / "done.json", StageResult)
         if done is None:
             return stage
         self._raise_unless_rates([done.metrics], path / "done.json")
@@ -292,14 +301,11 @@ class RunLog:
             [row.metrics for row in (*report.results, *report.training_results)], path / "report.json"
         )
         try:
-            validated(self.plan.world.config_type, report.config)
+            trained_on = trained_on or validated(self.plan.world.config_type, report.config)
         except KnobError as error:
             raise damaged(path / "report.json", f"has another world's config ({error})") from error
-        if not done.validations:  # folders of earlier versions lack the count, among them the recorded kills
-            kinds = [line["kind"] for line in replace(stage, done=done).metrics()]
-            done = done.model_copy(update={"validations": kinds.count("validation")})
         history = [before.record for before in self.state.stages[: stage.number]]
-        return replace(stage, done=done, report=report.model_copy(update={"history": history}))
+        return replace(stage, done=done, report=report.model_copy(update={"history": history}), trained_on=trained_on)
 
     def _read_survived(self) -> tuple[Incident, ...]:
         path = self.path / "incidents.jsonl"
@@ -335,9 +341,9 @@ def _what_to_open(path: Path) -> str:
 def _run_record(path: Path, files: Files) -> RunRecord:
     written = files.read(path) or b""
     made = parsed(path, written, _AnyFormat)
-    if made.format != FORMAT:
+    if made.format not in (FORMAT, format2.FORMAT):
         raise RunError(
-            f"{path.parent} has run format {made.format}, this version reads {FORMAT}: use the version that made it "
+            f"{path.parent} has run format {made.format}, this version reads {format2.FORMAT} and {FORMAT}: use the version that made it "
             f"({made.versions.get('mapf-frozenlake', 'unknown')})"
         )
     record: RunRecord = parsed(path, written, RunRecord)

@@ -185,8 +185,8 @@ class Fade(Frozen):
     )
 
 
-class Stage(Frozen):
-    """Training on one config."""
+class StageSpec(Frozen):
+    """A stage of the run's file: training on one config."""
 
     name: str = ""
     config: Config | Literal["engineer"] = Field(

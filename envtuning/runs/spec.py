@@ -28,7 +28,7 @@ from envtuning.runs.sections import (
     Fade,
     Frozen,
     GuardSpec,
-    Stage,
+    StageSpec,
     SuiteSpec,
     TraineeSpec,
     Unit,
@@ -36,7 +36,7 @@ from envtuning.runs.sections import (
 )
 
 __all__ = [
-    "SUITE_SEED", "EngineerSpec", "Fade", "GuardSpec", "RunSpec", "SpecError", "Stage", "SuiteSpec", "TraineeSpec",
+    "SUITE_SEED", "EngineerSpec", "Fade", "GuardSpec", "RunSpec", "SpecError", "StageSpec", "SuiteSpec", "TraineeSpec",
     "Unit", "WorldSpec", "load_spec", "parse_spec", "preset_names", "preset_text",
 ]  # fmt: skip
 
@@ -51,7 +51,7 @@ class RunSpec(Frozen):
     seed: int = Field(0, ge=0, le=HIGHEST_SEED)
     world: WorldSpec = Field(WorldSpec(), description="The environment.")
     target: Config = Field(description="The config that validation and test cases are drawn from.")
-    stages: tuple[Stage, ...] = Field(min_length=1, max_length=MOST_STAGES)
+    stages: tuple[StageSpec, ...] = Field(min_length=1, max_length=MOST_STAGES)
     unit: Unit | None = Field(
         None, description="What budgets count: env_steps, episodes, samples or tokens; null: what the world counts."
     )
@@ -97,7 +97,7 @@ class RunSpec(Frozen):
     def budget(self) -> int:
         return self.total if self.total is not None else self.stage_budget
 
-    def stage(self, number: int) -> Stage:
+    def stage(self, number: int) -> StageSpec:
         """A stage of the list; after the list, the last stage again."""
         return self.stages[min(number, len(self.stages) - 1)]
 

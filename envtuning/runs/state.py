@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationInfo
 
+from engineers.knobs import validated
 from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal, Usage
 from engineers.report import Incident, SliceResult, StageRecord, StageReport
@@ -18,11 +19,24 @@ from envtuning.runs.sections import MOST_SPENT
 from envtuning.runs.spec import RunSpec
 from envtuning.worlds.episodes import Amounts, Episode
 
-FORMAT = 2
+FORMAT = 3
 COMPARISON = "comparison.json"  # `envtuning compare` writes it beside its runs
 
 Charged = dict[str, Annotated[int, Field(ge=0, le=MOST_SPENT)]]
-C = TypeVar("C", bound=BaseModel)  # a config of the run's world
+
+
+def _config_of_the_world(given: Any, info: ValidationInfo) -> BaseModel:
+    """JSON as a config of the class that the reader gives as context; an object is kept as it is."""
+    return given if isinstance(given, BaseModel) else validated(info.context, given)
+
+
+WorldConfig = Annotated[SerializeAsAny[BaseModel], BeforeValidator(_config_of_the_world)]
+
+
+def _proposal_of_the_world(given: Any, info: ValidationInfo) -> Any:
+    if isinstance(given, dict) and "config" in given:
+        return given | {"config": _config_of_the_world(given["config"], info)}
+    return given
 
 
 class _Record(BaseModel):
@@ -38,28 +52,28 @@ class RunRecord(_Record):
     spec: RunSpec
 
 
-class StageConfig(_Record, Generic[C]):
-    """config.json"""
+class Choice(_Record):
+    """config.json: the config that a stage trains on, and how it was chosen."""
 
-    name: str
-    config: C
+    config: WorldConfig
     engineer: str = Field(
         description="Who wrote the config: 'default' for the first, 'file' for others from the run's file, else the engineer's name."
     )
-
-
-class Answer(_Record, Generic[C]):
-    """proposal.json: the engineer's answer, and the config that follows from it."""
-
-    proposal: Proposal[C] | None = Field(description="The engineer's proposal; None when the engineer failed.")
-    config: C = Field(description="The config of the next stage: the proposed one, or the current one.")
+    proposal: Annotated[Proposal[Any] | None, BeforeValidator(_proposal_of_the_world)] = Field(
+        None, description="The engineer's proposal; null if no engineer was asked, or if it failed."
+    )
     incidents: list[Incident] = Field(
-        default_factory=list, description="Why the current config was kept; empty if the proposed config was taken."
+        default_factory=list, description="Why the config before was kept; empty if the proposed config was taken."
     )
 
+    @property
+    def by_asking(self) -> bool:
+        """Whether an engineer was asked for it."""
+        return self.proposal is not None or bool(self.incidents)
 
-class Done(_Record):
-    """done.json"""
+
+class StageResult(_Record):
+    """done.json: why a stage ended, and what it cost."""
 
     reason: str = Field(description="Why the stage ended.")
     spent: Charged = Field(
@@ -67,7 +81,7 @@ class Done(_Record):
     )
     trained: Charged = Field(description="What training spent in the attempt that counts.")
     validated: Charged = Field(description="What validation and probes spent in the attempt that counts.")
-    validations: int = Field(0, ge=0, description="How often the attempt that counts was validated.")
+    validations: int = Field(ge=0, description="How often the attempt that counts was validated.")
     attempts: int = Field(1, ge=1)
     seconds: float = Field(0.0, ge=0)
     metrics: dict[str, float] = Field(default_factory=dict, description="The closing validation, all slices together.")
@@ -99,16 +113,16 @@ class Said(BaseModel):
 
 
 @dataclass(frozen=True)
-class StageState:
+class Stage:
     """A stage with a chosen config. With ``done`` it is complete."""
 
     number: int
     path: Path
-    chosen: StageConfig[Any]
+    chosen: Choice
     files: Files = field(compare=False, repr=False)
-    done: Done | None = None
+    done: StageResult | None = None
     report: StageReport | None = None
-    answer: Answer[Any] | None = None
+    trained_on: BaseModel | None = None  # the config that it ended on; the chosen one, unless that one failed
 
     @property
     def checkpoint(self) -> Path:
@@ -127,7 +141,9 @@ class StageState:
         return self.files.lines(self.path / "metrics.jsonl", Measured | Said, whole=self.done is not None)
 
     def transcript(self) -> list[dict[str, Any]]:
-        return self.files.lines(self.transcript_file, Exchange, whole=self.answer is not None)
+        """The engineer's exchanges about this stage's report. They are complete once the next config is chosen."""
+        chosen = self.path.with_name(f"{self.number + 1:02d}") / "config.json"
+        return self.files.lines(self.transcript_file, Exchange, whole=chosen.exists())
 
     def episodes(self) -> list[Episode]:
         """The episodes of the closing validation."""
@@ -151,21 +167,21 @@ class StageState:
         )
 
     def incidents(self) -> list[Incident]:
-        """Incidents of the stage and of the question after it."""
+        """Incidents of the choice of its config, and of the stage itself."""
         own = [one for one in self.report.incidents if one.stage == self.number] if self.report else []
-        return own + (self.answer.incidents if self.answer else [])
+        return [*self.chosen.incidents, *own]
 
 
 @dataclass(frozen=True)
 class RunState:
     """The work done so far in a run. Stages are in order, and all except the last are complete."""
 
-    stages: tuple[StageState, ...] = ()
+    stages: tuple[Stage, ...] = ()
     survived: tuple[Incident, ...] = ()  # outside of a stage
     test: TestRecord | None = None
 
     @cached_property
-    def done(self) -> tuple[StageState, ...]:
+    def done(self) -> tuple[Stage, ...]:
         return tuple(stage for stage in self.stages if stage.done is not None)
 
     @cached_property
@@ -177,12 +193,13 @@ class RunState:
         return dict(charged)
 
     @property
-    def answers(self) -> list[Answer[Any]]:
-        return [stage.answer for stage in self.stages if stage.answer]
+    def proposals(self) -> list[Proposal[Any]]:
+        """The engineer's proposals, the refused ones too."""
+        return [stage.chosen.proposal for stage in self.stages if stage.chosen.proposal is not None]
 
     def usage(self) -> Usage:
         """The engineer's usage in the whole run."""
-        return Usage.total(answer.proposal.usage for answer in self.answers if answer.proposal)
+        return Usage.total(proposal.usage for proposal in self.proposals)
 
     def incidents(self) -> list[Incident]:
         """All incidents, oldest first."""

@@ -17,7 +17,7 @@ from engineers.knobs import dump
 from engineers.report import Incident, SliceResult, wilson
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
-from envtuning.runs.state import Answer, RunState, StageState
+from envtuning.runs.state import Choice, RunState, Stage
 from envtuning.runs.tasks import Train, next_task
 from envtuning.studies.pace import Pace
 from envtuning.worlds.episodes import pooled
@@ -76,8 +76,8 @@ def author_of(state: RunState, number: int) -> str:
     """The author of the stage's config; ``KEPT`` if the engineer gave no usable one, so that the previous config continues."""
     if number >= len(state.stages):
         return ""
-    answer = state.stages[number - 1].answer if number else None
-    return KEPT if answer is not None and answer.incidents else state.stages[number].chosen.engineer
+    chosen = state.stages[number].chosen
+    return KEPT if chosen.incidents else chosen.engineer
 
 
 def percent(rate: float | None, digits: int = 0) -> str:
@@ -88,7 +88,7 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def bar(stage: StageState, budget: int) -> Text:
+def bar(stage: Stage, budget: int) -> Text:
     """A progress bar of an unfinished stage, from its metrics file."""
     spent = spent_so_far(stage)
     count = f"{spent:,} / {budget:,}"
@@ -97,13 +97,13 @@ def bar(stage: StageState, budget: int) -> Text:
     return Text.assemble(*drawn, f"\n{count}", justify="right", no_wrap=True, overflow="ignore")
 
 
-def spent_so_far(stage: StageState) -> int:
+def spent_so_far(stage: Stage) -> int:
     """The cost of an unfinished stage so far, from its metrics file."""
     lines = [line for line in stage.metrics() if "spent" in line]
     return int(lines[-1]["spent"]) if lines else 0
 
 
-def data_summary(run: RunLog, stage: StageState) -> list[str]:
+def data_summary(run: RunLog, stage: Stage) -> list[str]:
     """The stage's data in the world's words, one line for each slice."""
     return run.plan.world.summary(stage.report.config if stage.report else dump(stage.chosen.config))
 
@@ -167,9 +167,8 @@ def gain_line(run: RunLog) -> str:
 
 def usage_line(run: RunLog) -> str:
     """The engineer's cost: proposals, tokens, dollars."""
-    proposals = sum(answer.proposal is not None for answer in run.state.answers)
     usage = run.state.usage()
-    said = f"{counted(proposals, 'proposal')}, {usage.tokens:,} tokens, cost {money(usage.cost)}"
+    said = f"{counted(len(run.state.proposals), 'proposal')}, {usage.tokens:,} tokens, cost {money(usage.cost)}"
     return f"engineer {run.plan.spec.engineer.name}: {said}"
 
 
@@ -221,10 +220,11 @@ class ConsoleObserver(Observer):
             stage, unit = run.state.stages[-1].number, in_words(run.plan.unit)
             self.console.print(f"stage {stage} was interrupted after {spent:,} {unit}: from its last checkpoint again")
 
-    def stage_began(self, stage: StageState, allowance: int) -> None:
+    def stage_began(self, stage: Stage, allowance: int) -> None:
         author = author_of(self.run.state, stage.number)
         who = author if author == KEPT else f"by {'the file' if author in ('default', 'file') else author}"
-        name = f" {stage.chosen.name}" if stage.chosen.name else ""
+        listed = self.run.plan.spec.stage(stage.number).name
+        name = f" {listed}" if listed else ""
         unit = in_words(self.run.plan.unit)
         rest = f"{name} (config {who}; {max(0, allowance):,} {unit}): {'; '.join(data_summary(self.run, stage))}"
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
@@ -247,12 +247,12 @@ class ConsoleObserver(Observer):
             self._printed = part
             self.console.print(line)
 
-    def validated(self, stage: StageState, metrics: dict[str, float]) -> None:
+    def validated(self, stage: Stage, metrics: dict[str, float]) -> None:
         headings = self.run.plan.world.about.headings
         said = ", ".join(f"{word} {percent(metrics.get(metric), 1)}" for metric, word in headings.items())
         self.console.print(f"  validation: {said}")
 
-    def stage_ended(self, stage: StageState) -> None:
+    def stage_ended(self, stage: Stage) -> None:
         if self.status is not None:
             self.status.stop()
         if done := stage.done:
@@ -260,13 +260,13 @@ class ConsoleObserver(Observer):
             spent = f"{stage.spent(unit):,} {in_words(unit)}"
             self.console.print(f"  ended: {done.reason}; {spent}, {done.seconds:.0f} s")
 
-    def engineer_asked(self, stage: StageState, name: str) -> None:
+    def engineer_asked(self, stage: Stage, name: str) -> None:
         self.console.print(Text.assemble("asking ", (name, "bold"), " …"))
 
-    def engineer_answered(self, stage: StageState, answer: Answer[Any]) -> None:
-        if answer.proposal and not answer.proposal.reasons:
+    def engineer_answered(self, stage: Stage, choice: Choice) -> None:
+        if choice.proposal and not choice.proposal.reasons:
             self.console.print("  nothing is changed")
-        for change in answer.proposal.reasons if answer.proposal else []:
+        for change in choice.proposal.reasons if choice.proposal else []:
             reason = f"  ({change.reason})" if change.reason else ""
             self.console.print(Text(f"  {change.path}: {_short(change.old)} → {_short(change.new)}{reason}"))
 

@@ -15,7 +15,7 @@ from engineers.registry import tier_named
 from engineers.roles import SliceKnobs, find_slices, share_of, shares_of
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
-from envtuning.runs.sections import EngineerSpec, Stage
+from envtuning.runs.sections import EngineerSpec, StageSpec
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.studies.table import Known
 from envtuning.trainees.language.live_engineers import KNOW_THE_WEIGHTS
@@ -47,7 +47,7 @@ def known(engineer: EngineerSpec, tuning_runs: int = 0) -> Known:
     return Known(tier, tuning_runs, warms_up=tier == Tier.FAMILY)
 
 
-def on_target(stage: Stage, target: Any) -> Stage:
+def on_target(stage: StageSpec, target: Any) -> StageSpec:
     """The stage with the target as its config."""
     return stage.model_copy(update={"config": target, "redraw": False, "fade": None})
 
@@ -127,7 +127,7 @@ def half_easy(spec: RunSpec) -> dict[str, Any]:
         raise SpecError(f"mixture: the target's values do not fit the first stage's config: {error}") from error
 
 
-def _with_configs(spec: RunSpec, configs: Sequence[Any], first: Stage | None = None) -> RunSpec:
+def _with_configs(spec: RunSpec, configs: Sequence[Any], first: StageSpec | None = None) -> RunSpec:
     """The run with these configs in its stages. With a first stage given, that one stays unchanged."""
     stages = [on_target(stage, config) for stage, config in zip(spec.stages, configs, strict=True)]
     if first is not None:

@@ -62,7 +62,7 @@ def outcome_of(run: RunLog, arm: str) -> Outcome:
 
 def fallbacks(state: RunState) -> int:
     """The number of the engineer's answers that failed, fell back or were refused, so that the current config was kept."""
-    return sum(bool(answer.incidents) for answer in state.answers)
+    return sum(bool(stage.chosen.incidents) for stage in state.stages)
 
 
 def curve_of(state: RunState, unit: str, objective: str) -> Curve:

@@ -19,7 +19,7 @@ from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, load_spec
-from envtuning.runs.state import StageState
+from envtuning.runs.state import Stage
 
 KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs")
 
@@ -59,10 +59,10 @@ class _Reporter(Observer):
     def run_began(self, run: RunLog) -> None:
         self.run = run
 
-    def stage_ended(self, stage: StageState) -> None:
+    def stage_ended(self, stage: Stage) -> None:
         tune.report(_results(self.run, stage))
 
 
-def _results(run: RunLog, stage: StageState) -> dict[str, Any]:
+def _results(run: RunLog, stage: Stage) -> dict[str, Any]:
     assert stage.done is not None, "reported when a stage has ended"
     return {**stage.done.metrics, "stage": stage.number, **run.state.spent, "run": str(run.path)}

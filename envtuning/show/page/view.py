@@ -12,7 +12,7 @@ from engineers.report import SliceResult, wilson
 from engineers.roles import natural_key
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec
-from envtuning.runs.state import StageState, TestRecord
+from envtuning.runs.state import Choice, Stage, TestRecord
 from envtuning.runs.tasks import is_planned
 from envtuning.show.console import author_of
 from envtuning.worlds.episodes import pooled
@@ -40,14 +40,16 @@ class KnobRow:
 
 
 @dataclass(frozen=True)
-class StageView(StageState):
+class StageView(Stage):
     """A stage that reads its metrics file once."""
 
     author: str = ""
+    listed: str = ""  # its name in the run's file
+    answer: Choice | None = None  # by the engineer, to the report of this stage
 
     @property
     def name(self) -> str:
-        return self.chosen.name or f"stage {self.number}"
+        return self.listed or f"stage {self.number}"
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
@@ -151,11 +153,15 @@ class RunView:
 
 def view_run(run: RunLog) -> RunView:
     """Everything the page shows of the run, finished or not."""
+    chosen = [stage.chosen if stage.chosen.by_asking else None for stage in run.state.stages]
     stages = [
         StageView(
-            **{one.name: getattr(stage, one.name) for one in fields(stage)}, author=author_of(run.state, stage.number)
+            **{one.name: getattr(stage, one.name) for one in fields(stage)},
+            author=author_of(run.state, stage.number),
+            listed=run.plan.spec.stage(stage.number).name,
+            answer=answer,
         )
-        for stage in run.state.stages
+        for stage, answer in zip(run.state.stages, [*chosen[1:], None])
     ]
     return RunView(run, run.name, stages)
 
