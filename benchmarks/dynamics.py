@@ -20,12 +20,12 @@ import numpy as np
 
 import engineers
 from benchmarks._command import arguments_of, command, record_if_asked
+from envtuning import atomic
 from envtuning.dynamics import families, learners, plans, reports
 from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, Sizes, draw
 from envtuning.dynamics.learners import KINDS, Array, Learners, step, value
 from envtuning.dynamics.plans import attainable, best_on_menu, informed
 from envtuning.dynamics.reports import play
-from envtuning.runs import atomic
 from envtuning.studies.closed_loop import freeze, gain
 from envtuning.studies.intervals import t_mean
 

@@ -17,11 +17,12 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from engineers.own import trust_only, trusted
+from envtuning import atomic
 from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.atlas.store import as_key, is_stored, raise_unless_stored_of, write_tree
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
-from envtuning.runs import atomic, checked
+from envtuning.runs import checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.studies.outcomes import played_on

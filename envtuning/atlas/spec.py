@@ -19,8 +19,8 @@ from engineers.report import StageReport
 from engineers.roles import find_slices
 from envtuning.runs.plan import Plan
 from envtuning.runs.sections import EngineerSpec, Frozen, Stage
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, read_file
+from envtuning.seeds import derive
 from envtuning.worlds.world import About
 
 Path_ = tuple[str, ...]  # the menu's entries taken one after the other; () is the root

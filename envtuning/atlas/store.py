@@ -20,11 +20,11 @@ from engineers.knobs import KnobError, validated
 from engineers.report import StageRecord, StageReport
 from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable, parsed, read_bytes
+from envtuning import atomic
 from envtuning.atlas.legend import Words, words_of
 from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.errors import RunError
 from envtuning.loop.report import trainee_in_words
-from envtuning.runs import atomic
 from envtuning.worlds.episodes import Rate, pooled
 
 FORMAT = 2

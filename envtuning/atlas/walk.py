@@ -31,7 +31,7 @@ from envtuning.atlas.menu import KNOB, as_menu, menu_at
 from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
 from envtuning.errors import RunError, SpecError
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 
 MakeEngineer = Callable[[Tree, int], Engineer]  # for one question: the tree and the stage that is reported
 

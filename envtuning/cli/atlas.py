@@ -11,13 +11,13 @@ import typer
 
 from engineers.model.context import CONTEXTS, NAMES
 from engineers.model.meter import Meter
+from envtuning import atomic
 from envtuning.atlas import published
 from envtuning.atlas.published import StoredTree
 from envtuning.atlas.roster import ROSTER
 from envtuning.cli.arguments import OnRay, Trusted, listed_seeds
 from envtuning.cli.base import app, console, trusting
 from envtuning.errors import RunError, SpecError
-from envtuning.runs import atomic
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(group, name="atlas", help="Score any engineer in seconds, on stored training stages.")

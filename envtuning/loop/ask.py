@@ -19,12 +19,12 @@ from engineers.patience import within
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, IncidentKind, StageReport
+from envtuning import atomic
 from envtuning.errors import RunError
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
 from envtuning.runs.state import Choice, Stage
+from envtuning.seeds import derive
 from envtuning.trainees.base import Trainee
 
 REDRAWS = 100
@@ -48,7 +48,9 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
     """Ask the engineer and check its config; keep the current config if it fails or is refused."""
     stage, spec, current = log.state.stages[-1], log.plan.spec, log.state.stages[-1].trained_on
     report, name = stage.report, spec.engineer.name
-    assert report is not None and current is not None, "a stage that is done has a report, and a config that it ended on"
+    assert report is not None and current is not None, (
+        "a stage that is done has a report, and a config that it ended on"
+    )
 
     def kept(kind: IncidentKind, message: str, proposal: Proposal[Any] | None = None) -> Choice:
         """The current config again, with the reason."""

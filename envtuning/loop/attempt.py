@@ -13,19 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from engineers.knobs import as_text
 from engineers.report import Incident, IncidentKind
+from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import inside
 from envtuning.loop.contract import amounts_in, as_trainee_failed, raise_unless_spent, read_metrics
 from envtuning.loop.observer import Progress
 from envtuning.loop.session import Session
 from envtuning.loop.validation import draw_probe
-from envtuning.runs import atomic
 from envtuning.runs.fading import faded, until_next_part
-from envtuning.runs.seeds import derive
 from envtuning.runs.sections import StageSpec
 from envtuning.runs.state import WorldConfig
 from envtuning.runs.tasks import closing_cost
 from envtuning.runs.transitions import Decision, History
+from envtuning.seeds import derive
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged
 from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
 from envtuning.worlds.world import Cases

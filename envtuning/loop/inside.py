@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from envtuning.runs import atomic
+from envtuning import atomic
 from envtuning.runs.checked import Files
 
 PREFIX = "inside-"

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop.ask import ask, redraw
 from envtuning.loop.contract import TraineeFailed, as_trainee_failed
 from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.session import Session
 from envtuning.loop.stage import train_stage
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.resolve import raise_unless_askable, resolve
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import Choice, TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
+from envtuning.seeds import derive
 from envtuning.trainees.base import WorkerLost
 from envtuning.worlds.episodes import slice_results
 
@@ -104,4 +104,3 @@ def open_test(session: Session) -> None:
             raise RunError(f"the test of {session.log.path} could not be played: {error}") from error
         tables[name] = slice_results(episodes)
     session.log.tested(TestRecord(**tables))
-

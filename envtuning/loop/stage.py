@@ -9,13 +9,13 @@ import time
 from functools import partial
 from pathlib import Path
 
+from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import inside
 from envtuning.loop.attempt import Attempt
 from envtuning.loop.contract import TraineeFailed, as_trainee_failed, save_checkpoint
 from envtuning.loop.report import build_report
 from envtuning.loop.session import Session
-from envtuning.runs import atomic
 from envtuning.runs.state import StageResult
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.worlds.episodes import rates

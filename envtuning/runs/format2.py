@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from envtuning.runs import atomic
+from envtuning import atomic
 from envtuning.runs.checked import Files, damaged, parsed
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import Choice, Measured, Said, Stage, StageResult

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from io import StringIO
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -19,7 +18,7 @@ from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, RunState, Stage
 from envtuning.runs.tasks import Train, next_task
-from envtuning.studies.pace import Pace
+from envtuning.show.pace import Pace
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, if the output is not a terminal

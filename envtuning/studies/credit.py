@@ -16,15 +16,16 @@ from rich.table import Table
 from typing_extensions import TypedDict
 
 from engineers.knobs import KnobError, changes, dump, find_knobs, validated, with_values
+from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop.contract import load_checkpoint
 from envtuning.loop.validation import draw_suites
-from envtuning.runs import atomic, checked
+from envtuning.runs import checked
 from envtuning.runs.log import RunLog
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 from envtuning.show.console import plain_table
+from envtuning.show.pace import Pace
 from envtuning.studies.intervals import Interval, t_mean_over_cases
-from envtuning.studies.pace import Pace
 from envtuning.worlds.world import InfeasibleConfig
 
 KEEP, PROPOSAL = "keep", "proposal"

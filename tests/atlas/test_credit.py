@@ -15,8 +15,8 @@ from envtuning.cli import app
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.loop.validation import draw_suites
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import Stage, load_spec
+from envtuning.seeds import derive
 from envtuning.studies.credit import MOST_GROUPS, both, changed_stages, credit, groups_of
 from envtuning.trainees import make_trainee
 from mapf_frozenlake import LakeConfig

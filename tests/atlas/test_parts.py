@@ -24,7 +24,7 @@ from envtuning.atlas.store import Tree, as_key, as_path, is_stored, read_tree, s
 from envtuning.atlas.walk import Step, Walk, by_name, transcript_of, walk, writes_by_rule
 from envtuning.errors import RunError
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 from envtuning.studies.intervals import t_mean
 from tests.atlas.conftest import SMALL, weak
 
