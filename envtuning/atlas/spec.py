@@ -18,7 +18,7 @@ from engineers.knobs import KnobError, dump, find_knobs, get, validated
 from engineers.report import StageReport
 from engineers.roles import find_slices
 from envtuning.runs.plan import Plan
-from envtuning.runs.sections import EngineerSpec, Frozen, Stage
+from envtuning.runs.sections import EngineerSpec, Frozen, StageSpec
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, read_file
 from envtuning.seeds import derive
 from envtuning.worlds.world import About
@@ -91,7 +91,7 @@ class AtlasSpec(Frozen):
         """Of the run that a walk through the tree is: the root, then ``depth`` stages that an engineer writes."""
         base = load_spec(self.preset, changes=self.changes).with_test_seed(None)
         root = base.stages[0].model_copy(update={"name": "root", "budget": self.root_budget})
-        stages = [Stage(name=f"round {number}", budget=self.stage_budget) for number in range(1, self.depth + 1)]
+        stages = [StageSpec(name=f"round {number}", budget=self.stage_budget) for number in range(1, self.depth + 1)]
         return Plan.of(base.model_copy(update={"name": self.name, "stages": (root, *stages), "total": None}))
 
     @property

@@ -48,9 +48,8 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
     """Ask the engineer and check its config; keep the current config if it fails or is refused."""
     stage, spec, current = log.state.stages[-1], log.plan.spec, log.state.stages[-1].trained_on
     report, name = stage.report, spec.engineer.name
-    assert report is not None and current is not None, (
-        "a stage that is done has a report, and a config that it ended on"
-    )
+    assert report is not None, "a stage that is done has a report"
+    assert current is not None, "a stage that is done has the config that it ended on"
 
     def kept(kind: IncidentKind, message: str, proposal: Proposal[Any] | None = None) -> Choice:
         """The current config again, with the reason."""

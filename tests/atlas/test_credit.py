@@ -15,7 +15,7 @@ from envtuning.cli import app
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.loop.validation import draw_suites
-from envtuning.runs.spec import Stage, load_spec
+from envtuning.runs.spec import StageSpec, load_spec
 from envtuning.seeds import derive
 from envtuning.studies.credit import MOST_GROUPS, both, changed_stages, credit, groups_of
 from envtuning.trainees import make_trainee
@@ -41,8 +41,8 @@ def config(*layers):
 def run(tmp_path_factory):
     spec = load_spec("scripted", changes={"target.num_agents": 1, "suites.test_per_slice": 0})
     stages = (
-        Stage(name="kept", config=config(), budget=3000),
-        Stage(name="written", config=config(GOOD, BAD), budget=4000),
+        StageSpec(name="kept", config=config(), budget=3000),
+        StageSpec(name="written", config=config(GOOD, BAD), budget=4000),
     )
     return loop.start(spec.model_copy(update={"stages": stages, "seed": 4}), tmp_path_factory.mktemp("credit") / "run")
 

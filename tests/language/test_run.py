@@ -53,16 +53,14 @@ def figures(folder: Path) -> dict[str, Any]:
     assert next_task(run.plan, run.state) is None
     found: dict[str, Any] = {"test": run.state.test.model_dump() if run.state.test else None}
     for stage in run.state.done:
-        found[f"config {stage.number}"] = stage.chosen.model_dump(mode="json")
+        found[f"config {stage.number}"] = chosen = stage.chosen.model_dump(mode="json")
+        if chosen["proposal"] is not None:
+            chosen["proposal"]["usage"]["seconds"] = 0
         found[f"metrics {stage.number}"] = stage.metrics()
         found[f"episodes {stage.number}"] = stage.episodes()
         found[f"report {stage.number}"] = stage.report.model_dump(mode="json") | {"run": ""}
         found[f"done {stage.number}"] = stage.done.model_dump() | {"seconds": 0}
-        if stage.answer is not None:
-            answer = stage.answer.model_dump(mode="json")
-            answer["proposal"]["usage"]["seconds"] = 0
-            found[f"answer {stage.number}"] = answer
-            found[f"asked {stage.number}"] = [line["messages"] for line in stage.transcript()]
+        found[f"asked {stage.number}"] = [line["messages"] for line in stage.transcript()]
     return found
 
 
@@ -130,7 +128,7 @@ def test_what_the_run_is_made_of(undisturbed):
     assert done.trained["samples"] > 0
     assert done.validated["samples"] > 0  # validation is charged
     assert done.trained["tokens"] > done.trained["samples"]
-    answer = run.state.stages[0].answer
+    answer = run.state.stages[1].chosen
     assert answer.proposal.engineer == "checkpoint"
     assert answer.proposal.usage.completion_tokens > 0
     assert not answer.proposal.fallback
@@ -171,8 +169,8 @@ def test_wrong_options_are_refused_at_the_start(foreign, tmp_path):
 )
 def test_other_engineers_run_in_the_same_command(foreign, tmp_path, name):
     run = loop.start(make_spec(foreign, name), tmp_path / "run")
-    answer = run.state.stages[0].answer
+    answer = run.state.stages[1].chosen
     assert answer.proposal is not None
-    assert json.loads((run.path / "stages" / "00" / "proposal.json").read_text())
+    assert json.loads((run.path / "stages" / "01" / "config.json").read_text())
     if name == "introspection":
         assert answer.proposal.usage.prompt_tokens > 0

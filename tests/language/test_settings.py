@@ -122,7 +122,7 @@ def test_two_steps_in_two_processes_and_the_checkpoint_answers_from_there(foreig
     iterations = [line for line in run.state.stages[0].metrics() if line["kind"] == "iteration"]
     assert len(iterations) == 2
     assert run.state.stages[0].done.trained["samples"] == 128
-    answer = run.state.stages[0].answer
+    answer = run.state.stages[1].chosen
     assert answer.proposal.engineer == "checkpoint"
     assert answer.proposal.usage.attempts == 1
     assert run.state.stages[1].done is not None

@@ -292,7 +292,7 @@ def test_an_observer_prints_what_an_engineer_writes_word_for_word(run):
     written = "[/] [red]more[/red] :snake:"
     console = Console(width=200, record=True, file=io.StringIO())
     observer = ConsoleObserver(console)
-    answer = RunLog.open(run).state.stages[0].answer
+    answer = RunLog.open(run).state.stages[1].chosen
     change = Change(path="slices.3.share", old=0.5, new=1.0, reason=written)
     proposal = answer.proposal.model_copy(update={"reasons": [change]})
     observer.engineer_answered(RunLog.open(run).state.stages[0], answer.model_copy(update={"proposal": proposal}))

@@ -298,7 +298,7 @@ def test_a_film_that_there_is_not_is_told(finished, monkeypatch):
         views.find_film(finished, 2, None)
     monkeypatch.setattr(CountWorld, "film", lambda self, cases, episode: episode.case)
     solved = [one.__class__(one.case, one.slice, None, one.metrics) for one in finished.state.stages[0].episodes()]
-    monkeypatch.setattr("envtuning.runs.state.StageState.episodes", lambda stage: solved)
+    monkeypatch.setattr("envtuning.runs.state.Stage.episodes", lambda stage: solved)
     assert views.find_film(finished, 0, None) == 0  # none failed
 
 

@@ -31,7 +31,7 @@ from envtuning.runs import checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.resolve import resolve
-from envtuning.runs.state import StageConfig
+from envtuning.runs.state import Choice
 from envtuning.trainees import LIVE
 from envtuning.trainees.language import live_engineers
 from tests.envtuning.counting_runs import spec_of
@@ -68,8 +68,8 @@ def asked(monkeypatch, tmp_path):
 
     def ask(answer: Callable[[], Any], report: StageReport = REPORT, **changes: Any) -> tuple[Any, Engineer, tuple]:
         run = RunLog.create(tmp_path / "run", Plan.of(spec_of({}, {}, **changes)))
-        run.chose(StageConfig[CountConfig](name="", config=CountConfig(), engineer="default"))
-        run.state = replace(run.state, stages=(replace(run.state.stages[0], report=report),))
+        run.chose(Choice(config=CountConfig(), engineer="default"))
+        run.state = replace(run.state, stages=(replace(run.state.stages[0], report=report, trained_on=CountConfig()),))
         engineer, made = Engineer(answer), []
         monkeypatch.setattr(envtuning.loop.ask, "make_engineer", lambda *given: made.append(given) or engineer)
         found = ask_engineer(run, trainee)
@@ -129,7 +129,7 @@ def test_what_cannot_be_drawn_is_refused_where_the_guard_is_to_ask(asked, check,
 def test_a_working_slice_is_one_that_works_by_the_worlds_own_objective(monkeypatch, asked):
     """The guard is given the report's history and objective, not those of another world."""
     seen = []
-    monkeypatch.setattr(Guard, "check", lambda self, *given, **named: seen.append((given, named)) or [])
+    monkeypatch.setattr(Guard, "rules", lambda self, *given, **named: seen.append((given, named)) or [])
     report = REPORT.model_copy(update={"results": [SliceResult(name="all", episodes=4)]})
     asked(lambda: to(0.25), report)
     ((given, named),) = seen
@@ -234,9 +234,8 @@ def after(run: RunLog, number: int) -> RunLog:
 @pytest.fixture
 def run(three_stages, tmp_path) -> RunLog:
     copy = RunLog.open(shutil.copytree(three_stages, tmp_path / "run"))
-    for stage in copy.state.stages:
-        (stage.path / "proposal.json").unlink(missing_ok=True)
-    copy.state = replace(copy.state, stages=tuple(replace(stage, answer=None) for stage in copy.state.stages))
+    for stage in copy.state.stages[1:]:
+        (stage.path / "config.json").unlink()
     return copy
 
 
@@ -307,12 +306,12 @@ def test_what_was_answered_before_a_kill_is_given_to_the_engineer(run, monkeypat
 def test_an_answer_is_written_for_readers_and_checked_like_every_file(run):
     stage = run.state.stages[0]
     stage.transcript_file.write_text("")
-    (run.state.stages[1].path / "done.json").unlink()
-    (run.state.stages[1].path / "config.json").unlink()
-    (run.state.stages[2].path / "config.json").unlink()
+    for later in run.state.stages[1:]:
+        shutil.rmtree(later.path)
     loop.resume(run.path)
-    assert (stage.path / "proposal.json").read_text().startswith('{\n "proposal": {\n  ')
-    assert "stages/00/proposal.json" in (run.path / checked.NAME).read_text()
+    chosen = run.state.stages[1].path / "config.json"
+    assert '\n "proposal": {\n  "config": {' in chosen.read_text()
+    assert "stages/01/config.json" in (run.path / checked.NAME).read_text()
 
 
 # A first config that is drawn

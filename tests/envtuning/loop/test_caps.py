@@ -126,7 +126,7 @@ def test_a_cap_holds_over_any_number_of_kills(server, one_stage, tmp_path):
     assert asking.killed_at(None) == 0
     assert server.tokens <= CAP
     assert server.asked >= 3
-    answer = asking.run.state.stages[0].answer
+    answer = asking.run.state.stages[1].chosen
     assert "max_total_tokens" in answer.incidents[0].message
     spent = Ledger(asking.run.state.stages[0].path / "asked.jsonl").total()
     assert server.tokens <= spent.tokens <= CAP

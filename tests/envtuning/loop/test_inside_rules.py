@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,10 +13,11 @@ from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import inside
 from envtuning.loop import run as loop
+from envtuning.loop.stage import first_attempt
 from envtuning.runs.checked import Files
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import spec_of
-from tests.envtuning.counting_world import CountConfig
+from tests.envtuning.counting_world import CountConfig, CountWorld
 from tests.envtuning.written_down import Asked
 
 
@@ -53,7 +56,7 @@ def test_a_stage_is_kept_at_its_validations_while_something_is_left_to_train(
     with_trainee, monkeypatch, tmp_path, budget, keeps, stretches
 ):
     kept, real = [], inside.keep
-    monkeypatch.setattr(inside, "keep", lambda *given: kept.append(given[2].stretch) or real(*given))
+    monkeypatch.setattr(inside, "keep", lambda *given: kept.append(given[2]) or real(*given))
     with_trainee(Long if keeps else Asked, saved=[])
     run = loop.start(spec_of({"budget": budget}, validate_every=465), tmp_path / "run")
     assert kept == stretches
@@ -146,22 +149,26 @@ def kept(tmp_path: Path, *stretches: int) -> Path:
     atomic.write_lines(stage / "metrics.jsonl", [*KEPT, {"kind": "end"}])
     files = Files.begin(tmp_path)
     for stretch in stretches:
-        state = inside.StageSoFar(config={}, stretch=stretch, lines=KEPT)
+        state = {"config": {}, "stretch": stretch, "lines": KEPT}
         with files.new_folder(stage / f"inside-{stretch}") as draft:
             (draft / "trainee").mkdir()
             (draft / "trainee" / "steps.json").write_text("1")
-            (draft / "state.json").write_text(state.model_dump_json())
+            (draft / "state.json").write_text(json.dumps(state))
     return stage
+
+
+def session_of(tmp_path: Path, stage: Path) -> Any:
+    """Of a run whose last stage is in this folder."""
+    log = SimpleNamespace(files=Files(tmp_path))
+    plan = SimpleNamespace(world=CountWorld())
+    return SimpleNamespace(log=log, plan=plan, stage=SimpleNamespace(path=stage))
 
 
 def test_a_checkpoint_inside_takes_the_place_of_those_before_it(tmp_path):
     stage = kept(tmp_path, 9, 10)
     assert [folder.name for folder in inside.folders(stage)] == ["inside-9", "inside-10"]  # by number
-    found = inside.latest(Files(tmp_path), stage)
-    assert (found.so_far.stretch, found.trainee) == (10, stage / "inside-10" / "trainee")
-    assert Files(tmp_path).lines(stage / "metrics.jsonl", dict, whole=False) == KEPT
-    later = found.so_far.model_copy(update={"stretch": 11})
-    inside.keep(Files(tmp_path), stage, later, lambda folder: (folder / "x").write_text("y"))
+    assert inside.latest(Files(tmp_path), stage) == stage / "inside-10"
+    inside.keep(Files(tmp_path), stage, 11, "{}", lambda folder: (folder / "x").write_text("y"))
     assert [folder.name for folder in inside.folders(stage)] == ["inside-11"]
     assert (stage / "inside-11" / "trainee" / "x").read_text() == "y"
     assert (stage / "metrics.jsonl").exists()
@@ -180,14 +187,15 @@ def test_a_damaged_checkpoint_inside_is_told(tmp_path, file):
 def test_damaged_metrics_of_an_interrupted_stage_are_written_again(tmp_path, text):
     stage = kept(tmp_path, 9)
     (stage / "metrics.jsonl").write_text(text)
-    assert inside.latest(Files(tmp_path), stage).so_far.lines == KEPT
+    attempt, checkpoint = first_attempt(session_of(tmp_path, stage))
+    assert (attempt.lines, attempt.stretch, checkpoint) == (KEPT, 9, stage / "inside-9")
     assert Files(tmp_path).lines(stage / "metrics.jsonl", dict, whole=False) == KEPT
 
 
 def test_one_with_keys_that_this_version_does_not_know_is_told_with_the_remedy(tmp_path):
     stage = kept(tmp_path, 9)
     state = stage / "inside-9" / "state.json"
-    state.write_text(state.read_text().replace('{"attempt"', '{"mood": 1, "attempt"', 1))
+    state.write_text(state.read_text().replace('{"config"', '{"mood": 1, "config"', 1))
     Files(tmp_path).note(stage / "inside-9")
     with pytest.raises(RunError, match=r"restore it from a copy, or remove the folders inside-\* beside it"):
-        inside.latest(Files(tmp_path), stage)
+        first_attempt(session_of(tmp_path, stage))

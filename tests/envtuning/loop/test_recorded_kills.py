@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from envtuning import loop
+from envtuning.runs.log import RunLog
+from envtuning.runs.state import FORMAT
 
 RECORDED = json.loads(gzip.decompress((Path(__file__).parents[1] / "fixtures" / "killed.json.gz").read_bytes()))
 WORDS = (
@@ -30,13 +32,29 @@ def compared(run: Path) -> dict[str, object]:
     for path in sorted(run.rglob("*")):
         if path.is_file() and path.name not in NOT_THE_RUNS and not path.name.startswith("."):
             found[str(path.relative_to(run))] = path.read_bytes()
-            if path.name in ("done.json", "proposal.json", "report.json"):
+            if path.name in ("config.json", "done.json", "report.json"):
                 record = json.loads(path.read_bytes())
                 for name in ("seconds", "validations", "history", *WORDS):  # the history is the reports before it
                     record.pop(name, None)
                 if record.get("proposal"):
                     record["proposal"].pop("usage")
                 found[str(path.relative_to(run))] = record
+    return found
+
+
+def as_today(files: dict[str, str]) -> dict[str, str]:
+    """The folder in today's format: a proposal stands with the config that followed from it."""
+    found = {}
+    for name, text in files.items():
+        if name.endswith("/config.json"):
+            stage = int(name.split("/")[1])
+            asked = files.get(f"stages/{stage - 1:02d}/proposal.json")
+            answer = json.loads(base64.b64decode(asked)) if asked else {"proposal": None, "incidents": []}
+            chosen = json.loads(base64.b64decode(text)) | answer
+            del chosen["name"]
+            text = base64.b64encode(json.dumps(chosen).encode()).decode()
+        if not name.endswith("/proposal.json"):
+            found[name] = text
     return found
 
 
@@ -49,7 +67,7 @@ def laid_out(files: dict[str, str], run: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory) -> dict[str, object]:
-    return compared(laid_out(RECORDED["ended"], tmp_path_factory.mktemp("ended") / "run"))
+    return compared(laid_out(as_today(RECORDED["ended"]), tmp_path_factory.mktemp("ended") / "run"))
 
 
 @pytest.mark.parametrize("moment", sorted(RECORDED["killed"]))
@@ -57,3 +75,4 @@ def test_a_run_killed_then_ends_now_as_it_would_have(moment, ended, tmp_path):
     run = laid_out(RECORDED["killed"][moment], tmp_path / "run")
     loop.resume(run)
     assert compared(run) == ended
+    assert RunLog.open(run).record.format == FORMAT

@@ -80,12 +80,11 @@ def outcome(folder: Path) -> dict[str, object]:
     assert next_task(run.plan, run.state) is None
     found: dict[str, object] = {"test": (run.path / "test.json").read_text()}
     for stage in run.state.stages:
-        files = [stage.path / name for name in ("config.json", "report.json", "episodes.json", "metrics.jsonl")]
+        files = [stage.path / name for name in ("report.json", "episodes.json", "metrics.jsonl")]
         for file in (*files, *sorted(stage.checkpoint.iterdir())):
             found[f"{stage.number}/{file.name}"] = file.read_bytes()
+        found[f"{stage.number}/config"] = stage.chosen.model_dump(mode="json", exclude={"proposal": {"usage"}})
         found[f"{stage.number}/done"] = stage.done.model_dump(exclude={"seconds"})
-        if stage.answer is not None:
-            found[f"{stage.number}/answer"] = stage.answer.config, stage.answer.proposal.reasons
     return found
 
 
@@ -98,7 +97,7 @@ def assert_nothing_is_half_written(folder: Path) -> None:
     assert run.state.test is None or run.state.test.last
     for stage in run.state.stages:
         assert stage.chosen is not None
-        stage.metrics(), stage.episodes(), stage.report, stage.answer, stage.transcript()
+        stage.metrics(), stage.episodes(), stage.report, stage.trained_on, stage.transcript()
         if stage.done is not None:
             assert stage.report.results
             assert stage.done.spent["env_steps"] > 0

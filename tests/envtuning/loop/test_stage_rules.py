@@ -234,7 +234,7 @@ def test_records_are_indented_by_one_so_that_they_can_be_read_and_compared_by_li
         (stage.path / "config.json"),
         (stage.path / "report.json"),
         (stage.path / "done.json"),
-        (stage.path / "proposal.json"),
+        (run.state.stages[1].path / "config.json"),
         (run.path / "test.json"),
     )
     for file in (*files, run.path / "run.json"):
@@ -254,7 +254,7 @@ def test_records_are_indented_by_one_so_that_they_can_be_read_and_compared_by_li
 def test_each_stage_says_who_wrote_its_config_and_what_the_plan_calls_it(tmp_path, stages, who):
     run = loop.start(spec_of(*stages), tmp_path / "run")
     assert [stage.chosen.engineer for stage in run.state.stages] == who
-    assert [stage.chosen.name for stage in run.state.stages] == ["", "harder"]
+    assert [run.plan.spec.stage(stage.number).name for stage in run.state.stages] == ["", "harder"]
     assert run.state.stages[1].report.history[0].engineer == "default"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import envtuning.loop.run
+import envtuning.loop.session
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
@@ -152,7 +152,7 @@ def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(rec
         played.append(kind if kind == "other" else f"test after {len(run.state.done)} stages")
         return real(world, policy, suite, config, seed=seed)
 
-    real_open = envtuning.loop.run.open_suites
+    real_open = envtuning.loop.session.open_suites
 
     def remember(run):
         nonlocal loop_suites
@@ -160,7 +160,7 @@ def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(rec
         return loop_suites
 
     loop_suites = None
-    monkeypatch.setattr(envtuning.loop.run, "open_suites", remember)
+    monkeypatch.setattr(envtuning.loop.session, "open_suites", remember)
     monkeypatch.setattr(LakeWorld, "play", watch)
     loop.start(spec_of({}, {"config": "engineer"}), tmp_path / "run")
     assert played.count("other") == 4  # a validation and a probe in each stage
@@ -187,7 +187,6 @@ def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
         short.state.test.model_dump() == turned != expected.state.test.model_dump()
     )  # it was there, and of this very run's form
     assert [stage.chosen for stage in short.state.stages] == [stage.chosen for stage in expected.state.stages]
-    assert [stage.answer for stage in short.state.stages] == [stage.answer for stage in expected.state.stages]
     assert [stage.report for stage in short.state.stages] == [stage.report for stage in expected.state.stages]
 
 

@@ -279,7 +279,6 @@ def test_an_answer_on_the_disk_is_never_asked_for_again(spec, engineer, tmp_path
     run = loop.start(spec, tmp_path / "run")
     assert asked == [0, 1]
     (run.state.stages[2].path / "done.json").unlink()
-    (run.state.stages[2].path / "config.json").unlink()
     loop.resume(run.path)
     assert asked == [0, 1]
 
@@ -307,7 +306,7 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
     real = Files.write_text
 
     def die(files, path, text):
-        if path.name == "proposal.json":
+        if path == run.stage_path(1) / "config.json":
             raise KeyboardInterrupt
         real(files, path, text)
 
@@ -318,7 +317,7 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
     monkeypatch.setattr(Files, "write_text", real)
     run = loop.resume(run.path)
     assert len(questions) == 2
-    answer = run.state.stages[0].answer
+    answer = run.state.stages[1].chosen
     assert answer.incidents == []
     assert answer.proposal.usage.attempts == 2
     assert [line["number"] for line in run.state.stages[0].transcript()] == [0, 1]

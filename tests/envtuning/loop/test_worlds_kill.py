@@ -122,6 +122,6 @@ def test_a_killed_run_resumes_to_the_same_end(runs, world, kills, tmp_path):
             assert runs.run(folder, spec, kill_at=draw.randrange(operations))["code"] == KILLED
         if (folder / "run.json").exists():
             for stage in RunLog.open(folder).state.stages:
-                stage.chosen, stage.metrics(), stage.episodes(), stage.report, stage.answer
+                stage.chosen, stage.metrics(), stage.episodes(), stage.report, stage.trained_on
         assert runs.run(folder, spec)["code"] == 0
         assert outcome(folder) == expected

@@ -111,8 +111,9 @@ def test_what_a_run_trains_and_tests_on_is_what_its_file_says(tmp_path, world, t
     report = again.state.stages[0].report
     assert report.target == target
     assert report.config == first
-    assert again.state.stages[0].answer.config.model_copy(update={"level": 0.3}) == made
-    assert again.state.stages[1].chosen.config == again.state.stages[0].answer.config
+    chosen = again.state.stages[1].chosen
+    assert chosen.config.model_copy(update={"level": 0.3}) == made
+    assert chosen.config == chosen.proposal.config
 
 
 def test_a_config_that_forgets_what_it_holds_is_refused_before_anything_is_trained(tmp_path):

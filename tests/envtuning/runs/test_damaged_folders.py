@@ -128,7 +128,7 @@ def outcome(run: Path) -> dict[str, object]:
     }
     for stage in one.state.stages:
         found[f"{stage.number}"] = (
-            stage.chosen, stage.report, stage.metrics(), stage.episodes(), stage.answer and stage.answer.config,
+            stage.chosen, stage.report, stage.metrics(), stage.episodes(), stage.trained_on,
             stage.done and stage.done.model_dump(exclude={"seconds"}),
             {file.name: file.read_bytes() for file in sorted(stage.checkpoint.iterdir())},
         )  # fmt: skip
@@ -238,7 +238,6 @@ def test_five_hundred_corruptions_whose_checksums_agree(whole, half, tmp_path):
         ("stages/01/checkpoint/skill.json", lambda run, path: path.write_text("[9, 9, 9, 9, 9, 9]"), "01/checkpoint has changed"),
         ("stages/00/report.json", lambda run, path: path.unlink(), "report.json is missing, though its stage is complete"),
         ("stages/00/done.json", lambda run, path: path.unlink(), "done.json is missing, and stage 1 depends on it"),
-        ("stages/00/proposal.json", lambda run, path: path.unlink(), "proposal.json is missing, and stage 1 depends on it"),
         ("stages/01/checkpoint/skill.json", lambda run, path: path.unlink(), "01/checkpoint has changed"),
         ("checksums.json", lambda run, path: path.write_text("{}"), "is not in"),
         ("checksums.json", lambda run, path: path.write_text("[1"), "checksums.json is damaged"),

@@ -22,7 +22,7 @@ from envtuning.show.page import write_page
 from envtuning.show.terminal import make_console
 from tests.envtuning.counting_runs import spec_of
 
-APPENDS = ("chose", "finished", "answered", "tested", "survived")
+APPENDS = ("chose", "finished", "tested", "survived")
 SMALL = SuiteSpec(validation_per_slice=2, test_per_slice=2, probe_per_slice=1, failure_cases=1)
 LAZY = ("metrics.jsonl", "episodes.json", "transcript.jsonl", "validation.cases", "test.cases")
 
@@ -46,7 +46,7 @@ def test_after_every_append_the_folder_says_what_the_log_says(tmp_path, monkeypa
 
         monkeypatch.setattr(RunLog, name, append)
     loop.start(scripted(3), tmp_path / "run")
-    assert appended == {"chose": 3, "finished": 3, "answered": 2, "tested": 1}
+    assert appended == {"chose": 3, "finished": 3, "tested": 1}
 
 
 class Killed(BaseException):
@@ -82,9 +82,7 @@ def test_at_every_kill_the_folder_says_what_the_log_said_or_what_it_was_about_to
         before = states[-1] if states else None
         found = RunLog.open(folder).state
         if before is not None and found != before:
-            assert len(found.stages) + len(found.done) + len(found.answers) == 1 + (
-                len(before.stages) + len(before.done) + len(before.answers)
-            )
+            assert len(found.stages) + len(found.done) == 1 + len(before.stages) + len(before.done)
         again = loop.resume(folder)
         assert again.state.test == whole.state.test
         assert [stage.report for stage in again.state.stages] == [stage.report for stage in whole.state.stages]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from engineers.untrusted import NotReadable
 from envtuning.runs.plan import Plan
 from envtuning.runs.reading import raise_unless_bounded, read_mapping, read_value, without_secrets
-from envtuning.runs.sections import EngineerSpec, Stage, WorldSpec
+from envtuning.runs.sections import EngineerSpec, StageSpec, WorldSpec
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountWorld
@@ -49,7 +49,7 @@ def test_what_a_file_need_not_say():
         "retries": 2,
     }
     assert WorldSpec().name == "lakes"
-    assert Stage(budget=1, fade={"knob": "hint"}).fade.model_dump() == {"knob": "hint", "start": 1.0, "over": 0.5}
+    assert StageSpec(budget=1, fade={"knob": "hint"}).fade.model_dump() == {"knob": "hint", "start": 1.0, "over": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_run_has_ten_thousand_stages_at_most():
         spec_of({}).with_rounds(10_001)
     with pytest.raises(SpecError, match="0 stages"):
         spec_of({}).with_rounds(0)
-    stage = Stage(budget=1, config=CountConfig())
+    stage = StageSpec(budget=1, config=CountConfig())
     with pytest.raises(ValidationError, match="at most 10000 items"):
         RunSpec.model_validate(LEAST | {"stages": [stage] * 10_001})
 
@@ -120,7 +120,7 @@ def test_more_rounds_are_copies_of_the_last_that_the_engineer_writes():
     spec = spec_of({}, {"name": "last", "budget": 7, "config": CountConfig()})
     assert spec.with_rounds(1).stages == spec.stages[:1]
     assert spec.with_rounds(2) == spec
-    assert spec.with_rounds(4).stages == (*spec.stages, *[Stage(budget=7)] * 2)
+    assert spec.with_rounds(4).stages == (*spec.stages, *[StageSpec(budget=7)] * 2)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])

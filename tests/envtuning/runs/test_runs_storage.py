@@ -135,7 +135,7 @@ def test_every_key_of_a_runs_file_says_what_it_is():
         for name, field in model.model_fields.items()
         if not field.description
     }
-    assert unsaid == {"Stage.name"}
+    assert unsaid == {"StageSpec.name"}
 
 
 def test_a_run_whose_world_is_not_installed_is_not_called_damaged(spec, tmp_path):
@@ -150,6 +150,8 @@ def test_a_run_whose_world_is_not_installed_is_not_called_damaged(spec, tmp_path
 def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(spec, tmp_path):
     run = RunLog.create(tmp_path / "run", Plan.of(spec))
     text = (run.path / "run.json").read_text()
-    run.files.write_text(run.path / "run.json", text.replace('"format": 2', '"format": 7'))
-    with pytest.raises(RunError, match=r"run format 7, this version reads 2: use the version that made it \(0\.1\.0\)"):
+    run.files.write_text(run.path / "run.json", text.replace('"format": 3', '"format": 7'))
+    with pytest.raises(
+        RunError, match=r"run format 7, this version reads 2 and 3: use the version that made it \(0\.1\.0\)"
+    ):
         loop.resume(run.path)

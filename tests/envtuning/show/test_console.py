@@ -17,7 +17,7 @@ from envtuning import atomic
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Progress
 from envtuning.runs.log import RunLog
-from envtuning.runs.state import Answer, RunState, TestRecord
+from envtuning.runs.state import Choice, RunState, TestRecord
 from envtuning.show import console as shown
 from envtuning.show.terminal import LOG_WIDTH, make_console, print_error
 from envtuning.trainees import TraineeKind
@@ -147,8 +147,7 @@ engineer fixed: 0 proposals, 0 tokens, cost $0.0000
 def test_an_unfinished_stage_has_a_bar_and_is_said_when_it_goes_on(run, capsys):
     loop.continue_run(run, stages=1)
     first = run.state.stages[0]
-    run.answered(Answer[CountConfig](proposal=None, config=first.chosen.config))
-    run.chose(first.chosen.model_copy(update={"name": "", "engineer": "fixed"}))
+    run.chose(Choice(config=first.chosen.config, engineer="fixed"))
     stage = run.state.stages[1]
     console = make_console()
     lines = [

@@ -184,12 +184,11 @@ def test_a_comparison_lets_engineers_drop_working_slices_and_an_unknown_cost_sta
     assert all(run.plan.spec.guard.max_drop is None for run in folders(out).values())
     assert all(run.plan.spec.guard.check_feasible for run in folders(out).values())
     run = folders(out)["rules", 0]
-    answer = run.state.stages[0].answer
-    assert answer is not None
+    answer = run.state.stages[1].chosen
     usage = answer.proposal.usage.model_copy(update={"cost": None, "prompt_tokens": 7, "completion_tokens": 2})
     proposal = answer.proposal.model_copy(update={"usage": usage})
-    first = replace(run.state.stages[0], answer=answer.model_copy(update={"proposal": proposal}))
-    run.state = replace(run.state, stages=(first, *run.state.stages[1:]))
+    second = replace(run.state.stages[1], chosen=answer.model_copy(update={"proposal": proposal}))
+    run.state = replace(run.state, stages=(run.state.stages[0], second, *run.state.stages[2:]))
     found = outcome_of(run, "rules")
     assert (found.cost, found.tokens) == (None, 9)
     console = Console(width=200, record=True)

@@ -48,12 +48,13 @@ def stage(answer="none", lines=(), spent=None):
     if said is not None:
         said.incidents = [] if answer == "good" else [answer]
     spent_by = {} if spent is None else {"env_steps": spent, "episodes": 1}
-    return SimpleNamespace(answer=said, metrics=lambda: lines, spent=lambda unit: spent_by.get(unit, 0))
+    said = said or SimpleNamespace(proposal=None, incidents=[])
+    return SimpleNamespace(chosen=said, metrics=lambda: lines, spent=lambda unit: spent_by.get(unit, 0))
 
 
 def test_answers_of_no_use_are_those_that_failed_or_fell_back_or_were_refused():
     answers = ("none", "failed", "fallback", "good", "refused", "failed")
-    assert fallbacks(SimpleNamespace(answers=[said for answer in answers if (said := stage(answer).answer)])) == 4
+    assert fallbacks(SimpleNamespace(stages=[stage(answer) for answer in answers])) == 4
 
 
 def test_a_run_ignites_at_the_first_validation_of_a_tenth_and_counts_what_was_spent_before():
