@@ -1,6 +1,7 @@
 """The loop: choose a config, train on it, validate, report, ask the engineer, and repeat.
 
-Read in this order: ``run`` (the loop itself), ``stage`` (one stage), ``attempt`` (one try at it), ``validation``, ``report``, ``ask``.
+Read in this order: ``run`` (the loop itself), ``session`` (what it holds), ``stage`` (one stage), ``attempt`` (one try at it),
+``validation``, ``report``, ``ask``.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -66,5 +66,12 @@ def test_an_area_of_the_changelog_fits_a_screen():
     assert len(lengths) == len(areas), "two areas have one name"
 
 
+def test_the_glossary_has_at_most_24_words():
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    rows = [line for line in page.partition("\n## Words\n")[2].partition("\n## ")[0].splitlines() if line[:2] == "| "]
+    assert rows[0] == "| word | meaning |"
+    assert 0 < len(rows) - 2 <= 24
+
+
 def test_the_pages_have_at_most_sixteen_words_a_sentence():
     assert measured(pages_now())["in all"]["words a sentence"] <= 16
