@@ -9,6 +9,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+from engineers.report import IncidentKind
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import inside
@@ -70,7 +71,7 @@ def first_attempt(session: Session) -> tuple[Attempt, Path | None]:
 def next_attempt(failed: Attempt, error: Exception) -> Attempt:
     """Record the incident and prepare the next attempt. Raises ``RunError`` if there is no other config to try."""
     if isinstance(error, WorkerLost | TraineeFailed):  # the config is not at fault: repeat the attempt
-        kind = "worker_lost" if isinstance(error, WorkerLost) else "trainee_failed"
+        kind: IncidentKind = "worker_lost" if isinstance(error, WorkerLost) else "trainee_failed"
         failed.record(kind, f"{error}; the stage starts again from its checkpoint")
         return failed.again(failed.config, charged=False)
     done = failed.session.log.state.done

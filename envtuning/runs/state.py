@@ -27,7 +27,11 @@ Charged = dict[str, Annotated[int, Field(ge=0, le=MOST_SPENT)]]
 
 def _config_of_the_world(given: Any, info: ValidationInfo) -> BaseModel:
     """JSON as a config of the class that the reader gives as context; an object is kept as it is."""
-    return given if isinstance(given, BaseModel) else validated(info.context, given)
+    if isinstance(given, BaseModel):
+        return given
+    assert info.context is not None, "whoever reads a config from JSON gives its class as context"
+    config: BaseModel = validated(info.context, given)
+    return config
 
 
 WorldConfig = Annotated[SerializeAsAny[BaseModel], BeforeValidator(_config_of_the_world)]
