@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 REPORT_VERSION: Final = 1
 EXAMPLE_REPORT = Path(__file__).with_name("example_report.json")
@@ -55,7 +55,7 @@ def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
 class Probe(_Section):
     """The trainee's results on a config that the stage did not train on."""
 
-    config: dict[str, Any]
+    config: dict[str, JsonValue]
     results: list[SliceResult]
 
 
@@ -73,7 +73,7 @@ class StageRecord(_Section):
     """An earlier stage: its config and its results."""
 
     stage: int
-    config: dict[str, Any]
+    config: dict[str, JsonValue]
     results: list[SliceResult]
     engineer: str = Field("", description="Who wrote the config; 'default' for the first.")
     training: dict[str, float] = Field(default_factory=dict)
@@ -123,8 +123,8 @@ class StageReport(_Section):
     failure_meanings: dict[str, str] = Field(
         default_factory=dict, description="What each kind of failure means, in a sentence."
     )
-    config: dict[str, Any] = Field(description="The config the stage was trained on.")
-    target: dict[str, Any] = Field(
+    config: dict[str, JsonValue] = Field(description="The config the stage was trained on.")
+    target: dict[str, JsonValue] = Field(
         default_factory=dict,
         description="The config of the target distribution, which validation and test are drawn from.",
     )
@@ -157,7 +157,7 @@ class StageReport(_Section):
         default_factory=dict, description="What the generator drew for each slice."
     )
     history: list[StageRecord] = Field(default_factory=list, description="Earlier stages, oldest first.")
-    training: dict[str, Any] = Field(
+    training: dict[str, JsonValue] = Field(
         default_factory=dict, description="Details of the training: the round's index, steps, gradient norms, …"
     )
     incidents: list[Incident] = Field(default_factory=list)

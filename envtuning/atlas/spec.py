@@ -101,7 +101,7 @@ class AtlasSpec(Frozen):
     @property
     def first(self) -> Any:
         """The config of the root's training."""
-        return self.plan.configs[0]
+        return self.plan.first
 
     @cached_property
     def written(self) -> dict[str, Any]:

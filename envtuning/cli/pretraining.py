@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from envtuning.worlds.episodes import rates
 from mapf_frozenlake import LakeConfig, LakeError
 from mapf_frozenlake.generator.symmetry import canonical_keys
+from mapf_frozenlake.instance_set import InstanceSet
 
 BOARDS = 48_000  # of pretraining on lakes
 PASSES = 25  # over the training tasks of tool use
@@ -81,7 +83,8 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
     world, target = plan.world, plan.target
     assert isinstance(world, BFCLWorld), "the world named tools"
     assert isinstance(target, BFCLConfig), "its target is a BFCLConfig"
-    tasks = {task.id: task for config in plan.written for task in fitting(world.package, world.cut, "train", config)}
+    written = [config for config in plan.written if isinstance(config, BFCLConfig)]
+    tasks = {task.id: task for config in written for task in fitting(world.package, world.cut, "train", config)}
     passes = PASSES if samples is None else math.ceil(samples / len(tasks))
     shown = passes * len(tasks)
     return teach(
@@ -109,5 +112,6 @@ def validated(spec: RunSpec, folder: Path) -> tuple[float, int]:
 
 def held_out_keys(specs: Sequence[RunSpec]) -> np.ndarray:
     """uint64[n]: the symmetry keys of all boards that these runs validate and test on."""
-    keys = [canonical_keys(suite) for spec in specs for suite in draw_suites(Plan.of(spec)).held_out]
+    suites = [cast("InstanceSet", suite) for spec in specs for suite in draw_suites(Plan.of(spec)).held_out]
+    keys = [canonical_keys(suite) for suite in suites]
     return np.unique(np.concatenate(keys))

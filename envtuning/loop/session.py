@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import Any
 
-from engineers.report import Incident
+from engineers.report import Incident, IncidentKind
 from envtuning.errors import RunError
 from envtuning.loop import contract
 from envtuning.loop.contract import TraineeFailed, as_trainee_failed, load_checkpoint, save_checkpoint
@@ -47,7 +46,7 @@ class Session:
         except TraineeFailed as error:
             self.record("trainee_failed", str(error))
 
-    def record(self, kind: Any, message: str) -> None:
+    def record(self, kind: IncidentKind, message: str) -> None:
         """Record an incident outside of a stage."""
         incident = Incident(kind=kind, message=message, stage=max(0, len(self.log.state.done) - 1))
         self.log.survived(incident)

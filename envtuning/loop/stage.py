@@ -83,7 +83,7 @@ def next_attempt(failed: Attempt, error: Exception) -> Attempt:
             raise RunError(f"stage {number}'s config cannot be drawn: {error}") from error
     else:
         failed.record("diverged", f"{error}; the last good checkpoint and config go on")
-    return failed.again(good or failed.config, charged=True)
+    return failed.again(failed.config if good is None else good, charged=True)
 
 
 def finish(attempt: Attempt, seconds: float) -> None:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from pydantic import BaseModel
 
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.seeds import derive
+from envtuning.worlds.world import Cases
 
 
 @dataclass(frozen=True)
 class Suites:
     """The cases that no trainee may train on."""
 
-    validation: Any  # the engineer, the transitions and any search see its results
-    test: Any | None  # opened once, after the last stage; no decision reads it
+    validation: Cases  # the engineer, the transitions and any search see its results
+    test: Cases | None  # opened once, after the last stage; no decision reads it
 
     @property
-    def held_out(self) -> tuple[Any, ...]:
+    def held_out(self) -> tuple[Cases, ...]:
         return (self.validation,) if self.test is None else (self.validation, self.test)
 
 
@@ -37,19 +39,19 @@ def draw_suites(plan: Plan) -> Suites:
     return Suites(validation, draw_test(plan, validation) if plan.spec.suites.test_per_slice else None)
 
 
-def draw_validation(plan: Plan) -> Any:
+def draw_validation(plan: Plan) -> Cases:
     suites = plan.spec.suites
     seed = derive(suites.seed, "validation")
     return plan.world.draw(plan.target, suites.validation_per_slice, seed=seed, purpose="validation", exclude=())
 
 
-def draw_test(plan: Plan, validation: Any) -> Any:
+def draw_test(plan: Plan, validation: Cases) -> Cases:
     suites = plan.spec.suites
     seed = derive(suites.seed_of_test, "test")
     return plan.world.draw(plan.target, suites.test_per_slice, seed=seed, purpose="test", exclude=(validation,))
 
 
-def draw_probe(plan: Plan, config: Any, seed: int, held_out: tuple[Any, ...]) -> Any | None:
+def draw_probe(plan: Plan, config: BaseModel, seed: int, held_out: tuple[Cases, ...]) -> Cases | None:
     """Cases drawn by the stage's own config: a sample of what it trains on."""
     count = plan.spec.suites.probe_per_slice
     if not count:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+
+from pydantic import BaseModel
 
 from engineers.knobs import KnobError, dump, get, with_values
 from envtuning.runs.spec import Fade
@@ -17,7 +18,7 @@ def until_next_part(fade: Fade, budget: int) -> int:
     return max(1, math.ceil(fade.over / FADE_PARTS * budget * (1 - CLOSE)))
 
 
-def faded(config: Any, fade: Fade | None, progress: float) -> Any:
+def faded(config: BaseModel, fade: Fade | None, progress: float) -> BaseModel:
     """The config with the fading knob's value at this progress of the stage, 0 to 1."""
     if fade is None:
         return config
@@ -28,7 +29,7 @@ def faded(config: Any, fade: Fade | None, progress: float) -> Any:
     return with_values(config, {path: round(value) if isinstance(own, int) else value})
 
 
-def raise_unless_fades(fade: Fade | None, config: Any) -> None:
+def raise_unless_fades(fade: Fade | None, config: BaseModel) -> None:
     """Raises ``KnobError`` if the fading knob is not a number of the config, or if the config does not allow its first value."""
     if fade is None:
         return

@@ -30,7 +30,6 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -45,7 +44,7 @@ from envtuning.runs.spec import SpecError
 from envtuning.runs.state import FORMAT, Choice, RunRecord, RunState, Stage, StageResult, TestRecord
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.registry import UnknownWorld
-from envtuning.worlds.world import Film
+from envtuning.worlds.world import Cases, Film
 
 MISSING = "is missing, though its stage is complete"
 RECORDED_VERSIONS = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pydantic", "ray", "torch")
@@ -205,7 +204,7 @@ class RunLog:
 
     # Large things
 
-    def cases(self, name: str, draw: Callable[[], Any] | None = None) -> Any:
+    def cases(self, name: str, draw: Callable[[], Cases] | None = None) -> Cases:
         """The held-out cases of this name, drawn and stored the first time. Raises ``RunError`` if they have changed since."""
         path = self.path / f"{name}.cases"
         if draw is not None and not path.exists():
@@ -218,7 +217,7 @@ class RunLog:
         except Exception as error:  # a world's own reader may raise anything on a file that it did not write
             raise damaged(path, f"is damaged ({type(error).__name__}: {error})") from error
 
-    def film(self, stage: int, cases: Any, episode: Episode) -> Film | None:
+    def film(self, stage: int, cases: Cases, episode: Episode) -> Film | None:
         """The episode of a stage's validation as a film; None where the world has no pictures."""
         try:
             return self.plan.world.film(cases, episode)
@@ -302,7 +301,8 @@ class RunLog:
             [row.metrics for row in (*report.results, *report.training_results)], path / "report.json"
         )
         try:
-            trained_on = trained_on or validated(self.plan.world.config_type, report.config)
+            if trained_on is None:
+                trained_on = validated(self.plan.world.config_type, report.config)
         except KnobError as error:
             raise damaged(path / "report.json", f"has another world's config ({error})") from error
         history = [before.record for before in self.state.stages[: stage.number]]

@@ -31,8 +31,8 @@ class Plan:
 
     spec: RunSpec  # with all defaults filled in, as in run.json
     world: World[Any]
-    target: Any
-    configs: tuple[Any, ...]  # of the listed stages; None if the engineer writes it
+    target: BaseModel
+    configs: tuple[BaseModel | None, ...]  # of the listed stages; None if the engineer writes it
 
     @classmethod
     def of(cls, spec: RunSpec) -> Plan:
@@ -58,12 +58,19 @@ class Plan:
         """The same plan with another seed. Nothing else in a plan depends on the seed."""
         return replace(self, spec=self.spec.model_copy(update={"seed": seed}))
 
-    def config(self, number: int) -> Any:
+    def config(self, number: int) -> BaseModel | None:
         """A stage's config in the file; None if the engineer writes it. After the list, the last stage is repeated."""
         return self.configs[min(number, len(self.configs) - 1)]
 
     @property
-    def written(self) -> list[Any]:
+    def first(self) -> BaseModel:
+        """The first stage's config, which is always in the file."""
+        (first, *_) = self.configs
+        assert first is not None, "RunSpec refuses a first stage by the engineer"
+        return first
+
+    @property
+    def written(self) -> list[BaseModel]:
         """The target and every config in the file."""
         return [self.target, *(config for config in self.configs if config is not None)]
 
@@ -92,12 +99,14 @@ class Plan:
         """The check that every config of this run must pass."""
         return Guard(self._check if self.spec.guard.check_feasible else None, self.spec.guard.max_drop)
 
-    def _check(self, config: Any) -> None:
+    def _check(self, config: BaseModel) -> None:
         """Raises if nothing can be drawn from the config, or if the trainee cannot read its questions."""
         self.world.check(config)
         self.world.check_form(config, form_of(self.spec.trainee.kind))
 
-    def make_trainee(self, exclude: Sequence[Cases] = (), *, configs: Sequence[Any] = (), **options: Any) -> Trainee:
+    def make_trainee(
+        self, exclude: Sequence[Cases] = (), *, configs: Sequence[BaseModel] = (), **options: Any
+    ) -> Trainee:
         """The run's trainee, untrained, with room for these further configs. Raises ``SpecError``."""
         return self.trainee.make(
             self.spec.trainee.options | options,
@@ -108,7 +117,7 @@ class Plan:
             unit=self.unit,
         )
 
-    def make_engineer(self, trainee: Callable[[], Any] | None = None, **options: Any) -> engineers.Engineer:
+    def make_engineer(self, trainee: Callable[[], Trainee] | None = None, **options: Any) -> engineers.Engineer:
         """The run's engineer, with the run's guard; ``trainee`` loads the trainee for one that asks its model. Raises ``SpecError``."""
         asked = self.spec.engineer
         given = asked.options | options | {"guard": self.guard}

@@ -24,7 +24,8 @@ def resolve(spec: RunSpec) -> Plan:
     for number, stage in enumerate(spec.stages):
         _raise_unless_decided(plan, number)
         try:
-            raise_unless_fades(stage.fade, plan.target if stage.asks else plan.configs[number])
+            written = plan.configs[number]
+            raise_unless_fades(stage.fade, plan.target if written is None else written)
         except KnobError as error:
             raise SpecError(f"stages.{number}.{error}") from error
     return plan
@@ -88,7 +89,7 @@ def out_of_reach(plan: Plan) -> str | None:
 
     A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
     """
-    spec, first = plan.spec, plan.configs[0]
+    spec, first = plan.spec, plan.first
     if not spec.asks_an_engineer:
         return None
     engineer = plan.make_engineer()

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from engineers.counts import counted, money
-from engineers.knobs import dump
 from engineers.report import Incident, SliceResult, wilson
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
@@ -104,7 +103,7 @@ def spent_so_far(stage: Stage) -> int:
 
 def data_summary(run: RunLog, stage: Stage) -> list[str]:
     """The stage's data in the world's words, one line for each slice."""
-    return run.plan.world.summary(stage.report.config if stage.report else dump(stage.chosen.config))
+    return run.plan.world.summary(stage.chosen.config if stage.trained_on is None else stage.trained_on)
 
 
 def test_table(run: RunLog) -> Table | None:

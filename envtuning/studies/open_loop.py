@@ -70,7 +70,7 @@ def near_uniform(spec: RunSpec) -> RunSpec:
     if not spec.asks_an_engineer:
         raise SpecError(f"near-uniform would draw nothing: no stage of {spec.name} has config: engineer")
     plan = Plan.of(spec)
-    first = plan.configs[0]
+    first = plan.first
     slices, beyond = _slices(first), _beyond_target(plan)
     shares = {piece.share.path: share_of(piece.share, 0.0) for piece in slices if piece.share and piece.name in beyond}
     closed = with_values(first, shares)
@@ -101,7 +101,7 @@ def half_easy(spec: RunSpec) -> dict[str, Any]:
     Raises ``SpecError`` if the first stage has no such slice, or lacks one of the target's.
     """
     plan = Plan.of(spec)
-    first, target = plan.configs[0], plan.target
+    first, target = plan.first, plan.target
     ours, theirs = _weights(first), _weights(target)
     easy = {name: share for name, share in ours.items() if share > 0 and theirs.get(name, 0.0) == 0}
     wanted = {name: share for name, share in theirs.items() if share > 0}
@@ -145,7 +145,7 @@ def _weights(config: Any) -> dict[str, float]:
 
 def _beyond_target(plan: Plan) -> set[str]:
     """The first stage's slices after the last one that the target uses, in their natural order."""
-    names = [piece.name for piece in _slices(plan.configs[0])]
+    names = [piece.name for piece in _slices(plan.first)]
     used = [place for place, name in enumerate(names) if _weights(plan.target).get(name, 0.0) > 0]
     if not used:
         raise SpecError(f"near-uniform: the first stage of {plan.spec.name} has none of the target's slices")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from envtuning.loop.contract import load_checkpoint
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SpecError
@@ -13,6 +15,7 @@ from envtuning.runs.state import RunState
 from envtuning.seeds import derive
 from envtuning.studies.study import Arms, Job, begun
 from envtuning.worlds.episodes import pooled
+from envtuning.worlds.world import Cases
 
 IGNITED = 0.1  # a run with this success on the target counts as ignited
 
@@ -91,7 +94,7 @@ def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int
     return found
 
 
-def played_on(run: RunLog, target: object, cases: object) -> list[bool]:
+def played_on(run: RunLog, target: BaseModel, cases: Cases) -> list[bool]:
     """Success of the last stage's trainee on these cases, played like the run's own test."""
     spec, world = run.plan.spec, run.plan.world
     trainee = run.plan.make_trainee(configs=[target])

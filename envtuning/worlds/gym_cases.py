@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -74,7 +74,7 @@ def draw_cases(
     *,
     seed: int,
     seeds: range,
-    taken: AbstractSet[str],
+    taken: AbstractSet[Hashable],
     distinct: bool,
 ) -> list[Case]:
     """The given number of cases of each slice, none with a fingerprint in ``taken``; if ``distinct``, no two with the same.
@@ -82,7 +82,7 @@ def draw_cases(
     A pure function of its arguments. Raises ``TooFewCases`` with the number that exists.
     """
     rng = np.random.default_rng(seed)
-    met = set(taken)
+    met = set[Hashable](taken)
     cases: list[Case] = []
     for name, count in wanted.items():
         found, in_vain = 0, 0

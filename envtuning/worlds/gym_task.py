@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import gymnasium as gym
 from pydantic import BaseModel
 
+from envtuning.worlds.gym_cases import GymCases
 from envtuning.worlds.world import World
 
 C = TypeVar("C", bound=BaseModel)
@@ -21,7 +22,7 @@ FAILURES = {
 }
 
 
-class GymTask(World[C]):
+class GymTask(World[C, GymCases]):
     """What is played and what counts as success; ``GymWorld`` adds drawing, playing and training."""
 
     forms = frozenset({"acts"})

@@ -6,7 +6,7 @@ You write a pydantic config, ``about`` and ``make(config, slice)``, and, where t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
@@ -59,7 +59,9 @@ class GymWorld(GymTask[C]):
         return GymCases(dump(config), tuple(found))
 
     @staticmethod
-    def _raise_unless_left(fingerprint_of: Any, wanted: Mapping[str, int], seed: int, held_out: frozenset[str]) -> None:
+    def _raise_unless_left(
+        fingerprint_of: Any, wanted: Mapping[str, int], seed: int, held_out: frozenset[Hashable]
+    ) -> None:
         """Refuse a world that has no case left for training."""
         try:
             draw_cases(wanted, fingerprint_of, seed=seed, seeds=TRAINING_SEEDS, taken=held_out, distinct=False)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel
+from typing_extensions import TypeVar
 
 from engineers.errors import Mendable
-from engineers.knobs import KnobError, dump, find_knobs, validated
+from engineers.knobs import KnobError, dump, find_knobs
 from engineers.report import FailureCase, Split
 from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.worlds.episodes import Episode
 
 if TYPE_CHECKING:
+    import gymnasium as gym
     import numpy as np
     from numpy.typing import NDArray
-
-C = TypeVar("C", bound=BaseModel)
 
 Form = Literal["acts", "replies", "plans"]
 FORMS: dict[Form, str] = {
@@ -71,13 +71,18 @@ class Cases(Protocol):
 
     def __len__(self) -> int: ...
 
-    def save(self, path: Path) -> Any:
+    def save(self, path: Path) -> object:
         """Write them to exactly this path."""
         ...
 
-    def fingerprints(self) -> frozenset[Any]:
+    def fingerprints(self) -> frozenset[Hashable]:
         """One for each case. Cases that a learner cannot tell apart have equal fingerprints, and may be in only one of the three sets."""
         ...
+
+
+C = TypeVar("C", bound=BaseModel)  # a world's configs
+K = TypeVar("K", bound=Cases, default=Any)  # its cases
+E = TypeVar("E", bound=Episode, default=Any)  # its episodes
 
 
 class Lesson(NamedTuple):
@@ -87,10 +92,10 @@ class Lesson(NamedTuple):
     answer: str
 
 
-class World(ABC, Generic[C]):
-    """One kind of environment, with configs of one pydantic model. Keeps no state: a run may make it again at any time."""
+class World(ABC, Generic[C, K, E]):
+    """One kind of environment, with configs of one pydantic model, and classes of cases and episodes. Keeps no state: a run may make it again at any time."""
 
-    config_type: type[BaseModel]
+    config_type: type[C]
     about: About
     forms: frozenset[Form] = frozenset({"acts"})  # the policies that it can play
     reports: frozenset[str] | None = None  # its episodes' metrics, as rules may name them; None: unknown
@@ -105,7 +110,7 @@ class World(ABC, Generic[C]):
         """Raises ``InfeasibleConfig`` if policies of this form cannot be judged on the config."""
 
     @abstractmethod
-    def draw(self, config: C, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Cases]) -> Cases:
+    def draw(self, config: C, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Cases]) -> K:
         """``per_slice`` cases for every slice in use: the same number of each for validation and test, by shares for a probe.
 
         A pure function of its arguments. No case has a fingerprint of a case in ``exclude``. Raises ``InfeasibleConfig``
@@ -113,23 +118,23 @@ class World(ABC, Generic[C]):
         """
 
     @abstractmethod
-    def load(self, path: Path) -> Cases:
+    def load(self, path: Path) -> K:
         """The cases that were saved there."""
 
     @abstractmethod
-    def play(self, policy: Any, cases: Any, config: C, *, seed: int) -> Sequence[Episode]:
+    def play(self, policy: Any, cases: K, config: C, *, seed: int) -> Sequence[E]:
         """One judged episode per case, in order, by the config's rules; ``seed`` is for random events in the world.
 
         The policy is asked in batches. If it raises on a case, that case fails as ``policy_error``, with the error as its note.
         """
 
-    def explain(self, cases: Any, episode: Any) -> FailureCase:
+    def explain(self, cases: K, episode: E) -> FailureCase:
         """Describes a failed episode that ``play`` has just returned, so that a reader can see what went wrong."""
         kind = str(episode.failure)
         said = episode.note or self.about.failures.get(kind, kind.replace("_", " "))
         return FailureCase(slice=episode.slice, kind=kind, picture="", explanation=said, case_id=str(episode.case))
 
-    def behaviour(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, float]]:
+    def behaviour(self, cases: K, episodes: Sequence[E]) -> dict[str, dict[str, float]]:
         """Per slice, statistics of how the episodes were played, as means per episode. Empty by default."""
         return {}
 
@@ -137,22 +142,22 @@ class World(ABC, Generic[C]):
         """The config with ratios rounded to what cases really have, such as whole holes. For display; never draw from it."""
         return config
 
-    def splits(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, Split]]:
+    def splits(self, cases: K, episodes: Sequence[E]) -> dict[str, dict[str, Split]]:
         """Per slice, success on parts of its episodes that have something in common. Empty by default."""
         return {}
 
-    def drawn(self, config: C, cases: Any) -> dict[str, dict[str, float]]:
+    def drawn(self, config: C, cases: K) -> dict[str, dict[str, float]]:
         """Per slice, statistics of the probed cases: shares, sizes, distances. Empty by default."""
         return {}
 
-    def features(self, cases: Any) -> NDArray[np.float64]:
+    def features(self, cases: K) -> NDArray[np.float64]:
         """Per case, the features that a config controls, each in 0…1, to compare the cases of two configs: [cases, features]."""
         raise NotImplementedError(
             f"the world {self.about.name!r} has no method features: give it one that describes its cases"
         )
 
-    def film(self, cases: Any, episode: Episode) -> Any | None:
-        """The episode as a ``Film``; None if the world has no pictures."""
+    def film(self, cases: K, episode: Episode) -> Film | None:
+        """The episode as a film; None if the world has no pictures."""
         return None
 
     def validated_as(self, target: C, config: C) -> C:
@@ -163,17 +168,19 @@ class World(ABC, Generic[C]):
         """Facts that a trainee needs when it is made, so that it can learn on all of these configs."""
         return {}
 
-    def config_in(self, capacity: Mapping[str, Any]) -> Any:
+    def config_in(self, capacity: Mapping[str, Any]) -> C:
         """A config of this capacity, to build with before the first stage's config is known."""
         return self.config_type()
 
-    def make_env(self, config: C, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int) -> Any:
+    def make_env(
+        self, config: C, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int
+    ) -> gym.Env[Any, Any]:
         """A Gymnasium environment to train in, with ``set_config``; no episode is an excluded case."""
         raise NotImplementedError(
             f"the world {self.about.name!r} has no method make_env: give it one that makes training environments"
         )
 
-    def make_text_env(self, config: C, *, seed: int) -> Any:
+    def make_text_env(self, config: C, *, seed: int) -> gym.Env[Any, Any]:
         """A Gymnasium environment of strings, for training language models outside of the loop."""
         return self.make_env(config, exclude=(), capacity=self.capacity([config]), seed=seed)
 
@@ -199,17 +206,17 @@ class World(ABC, Generic[C]):
             return {ONE_SLICE: 1.0}
         return {name: share for name, share in shares_of(dump(config), found).items() if share > 0}
 
-    def summary(self, config: Mapping[str, Any]) -> list[str]:
+    def summary(self, config: C) -> list[str]:
         """A config in words for a narrow table, with a line for each slice in use."""
-        return summary_of(validated(self.config_type, dict(config)), self.about)
+        return summary_of(config, self.about)
 
 
-def offers(world: Any, part: str) -> bool:
+def offers(world: World[Any], part: str) -> bool:
     """Whether the world has this optional method: ``make_env``, ``lessons``, ``features``."""
     return getattr(type(world), part, None) is not getattr(World, part)
 
 
-def raise_unless_trains(world: Any) -> None:
+def raise_unless_trains(world: World[Any]) -> None:
     if not offers(world, "make_env"):
         raise ValueError(f"the world {world.about.name!r} makes no training environments: give it a make_env")
 
@@ -221,7 +228,7 @@ class Film:
     title: str
     svg: str  # animated, self-contained
     frames: Sequence[str] = ()  # for a terminal, a text per step
-    save: Any = None  # callable(path, seconds per step) for other formats
+    save: Callable[[Path, float], object] | None = None  # with the seconds of a step; for other formats
     reply: str = ""  # of a language model
 
 

@@ -74,7 +74,7 @@ class BFCLCases:
 
 
 @reads(dict.fromkeys(("cut", "held_out", "version"), PLAIN))  # not ``path``, because the code there is run
-class BFCLWorld(World[BFCLConfig]):
+class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
     """Tasks of one version of the benchmark, divided by ``cut``. ``held_out`` names a tool class that is used for the test and never in
     training."""
 

@@ -28,6 +28,7 @@ from mapf_frozenlake import (
     validation_suite,
     warmup,
 )
+from mapf_frozenlake.config import Slice
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.generator.strata import hole_count
 from mapf_frozenlake.instance_set import InstanceSet
@@ -67,7 +68,7 @@ ABOUT = About(
 
 
 @reads(dict.fromkeys(("mode", "style"), PLAIN))
-class LakeWorld(World[LakeConfig]):
+class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
     """Boards of ``LakeConfig``. Language models write a whole plan (``mode="plan"``) or move by move (``"turns"``)."""
 
     config_type = LakeConfig
@@ -230,14 +231,11 @@ class LakeWorld(World[LakeConfig]):
         for _, compile_it in warmup.steps():
             compile_it()
 
-    def summary(self, config: Mapping[str, Any]) -> list[str]:
+    def summary(self, config: LakeConfig) -> list[str]:
         """'4×4 80 %, holes .10' is 80 % of the data at a hole ratio of 0.10."""
-        slices = config["slices"]
-        total = sum(piece["share"] for piece in slices.values())
-        dealt = sorted(
-            ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
-        )
-        return [f"{size}×{size} {piece['share'] / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
+        total = sum(piece.share for piece in config.slices.values())
+        dealt = [(size, piece) for size, piece in sorted(config.slices.items()) if piece.share > 0]
+        return [f"{size}×{size} {piece.share / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
 
 
 def raise_unless_lakes(world: World[Any]) -> None:
@@ -293,9 +291,9 @@ def _dealt_holes(config: LakeConfig, size: int, hole_ratio: float) -> float:
     return sum(weights[count] * ratios[count] for count in weights) / sum(weights.values())
 
 
-def _knobs(piece: Mapping[str, Any]) -> str:
-    waits = "" if piece["wait_ratio"] is None else f", waits {_ratio(piece['wait_ratio'])}"
-    return f"holes {_ratio(piece['hole_ratio'])}{waits}"
+def _knobs(piece: Slice) -> str:
+    waits = "" if piece.wait_ratio is None else f", waits {_ratio(piece.wait_ratio)}"
+    return f"holes {_ratio(piece.hole_ratio)}{waits}"
 
 
 def _ratio(value: float) -> str:

@@ -75,7 +75,7 @@ def test_slices_are_those_in_use_with_their_part_and_a_config_without_is_one():
     assert world.slices(Whole()) == {"all": 1.0}
     with pytest.raises(InfeasibleConfig, match=r"calm\.1 and windy\.1 are slices with the same name, '1'"):
         world.slices(TwoMaps())
-    assert world.summary(Sliced().model_dump()) == summary_of(Sliced(), ABOUT)
+    assert world.summary(Sliced()) == summary_of(Sliced(), ABOUT)
     assert world.validated_as("target", "config") == "target"
     assert (world.capacity([]), world.behaviour([], []), world.drawn(Sliced(), [])) == ({}, {}, {})
     assert world.film([], None) is None
@@ -102,12 +102,11 @@ def test_a_failure_is_explained_by_its_note_or_by_what_its_kind_means():
 
 def test_lakes_are_told_by_size_in_order_with_holes_and_waits():
     slices = {
-        "10": {"share": 1.0, "hole_ratio": 0.25, "wait_ratio": 0.5},
-        "9": {"share": 3.0, "hole_ratio": 1.0, "wait_ratio": None},
+        "10": {"share": 0.25, "hole_ratio": 0.25, "wait_ratio": 0.5},
+        "9": {"share": 0.75, "hole_ratio": 0.9, "wait_ratio": None},
         "4": {"share": 0.0, "hole_ratio": 0.1, "wait_ratio": None},
     }
-    assert LAKES.summary({"slices": slices}) == ["9×9 75%, holes 1.00", "10×10 25%, holes .25, waits .50"]
-    assert LAKES.summary({"slices": {"4": slices["4"]}}) == []
+    assert LAKES.summary(LakeConfig(slices=slices)) == ["9×9 75%, holes .90", "10×10 25%, holes .25, waits .50"]
 
 
 def test_a_held_out_set_has_as_much_of_each_size_in_use():
