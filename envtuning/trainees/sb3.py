@@ -24,6 +24,7 @@ from engineers.from_file import DATA, PLAIN, Allowed, reads
 from engineers.own import object_at
 from envtuning.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
+from envtuning.trainees.privates import sb3 as privates
 from envtuning.trainees.process_state import process_state, set_threads
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
 from envtuning.worlds.world import Cases, World, raise_unless_trains
@@ -114,7 +115,7 @@ class SB3Trainee(Trainee):
             "self",
             "env",
             "seed",
-            "_init_setup_model",
+            privates.NO_OPTION,
         }
         if strangers := sorted(given.keys() - known):
             close = [name for stranger in strangers for name in get_close_matches(stranger, known, 1)]
@@ -136,7 +137,7 @@ class SB3Trainee(Trainee):
         watch = Watch(self.report_every, on_iteration)
         with process_state(seed, self.torch_threads):
             self.model.set_random_seed(seed)  # also seeds the environments, at their next reset
-            self.model._last_obs = None  # every call begins with a reset
+            privates.reset_before_learning(self.model)
             try:
                 self.model.learn(budget, callback=watch, log_interval=None, reset_num_timesteps=False)
             except (ValueError, RuntimeError) as error:  # raised by a distribution if weights are not finite
@@ -149,17 +150,15 @@ class SB3Trainee(Trainee):
         """A copy of the current policy."""
         now = self.model.policy
         with process_state(0, self.torch_threads):  # new networks draw random weights, which are replaced
-            own = type(now)(**now._get_constructor_parameters())
+            own = privates.new_copy(now)
         own.load_state_dict(now.state_dict())
         seen = getattr(self.envs.envs[0].unwrapped, "env_kwargs", {})
         return SB3Policy(own, self.deterministic, self.torch_threads, seen)
 
     def save(self, folder: Path) -> None:
         """Weights and optimisers, in a file that loads without running code. Each ``train`` call is seeded."""
-        _, names = self.model._get_torch_save_params()
-        variables = {
-            name: getattr(self.model, name).detach() for name in names if getattr(self.model, name) is not None
-        }
+        found = {name: getattr(self.model, name) for name in privates.variables(self.model)}
+        variables = {name: tensor.detach() for name, tensor in found.items() if tensor is not None}
         torch.save({"parameters": self.model.get_parameters(), "variables": variables}, folder / "model.pt")
 
     def load(self, folder: Path) -> None:
@@ -168,7 +167,7 @@ class SB3Trainee(Trainee):
         self.model.set_parameters(state["parameters"])
         for name, value in state["variables"].items():
             copy_into(getattr(self.model, name), value, name)
-        for name in self.model._get_torch_save_params()[0]:
+        for name in privates.parts(self.model):
             part = attrgetter(name)(self.model)
             if isinstance(part, torch.optim.Optimizer):
                 raise_unless_fits(part)
@@ -295,13 +294,10 @@ def policy_for(space: spaces.Space) -> str:
 
 def start_anew(model: BaseAlgorithm) -> None:
     """Reset the state of training to that before the first step, except for weights and optimisers."""
-    model.num_timesteps = model._episode_num = model._n_updates = 0
-    model._current_progress_remaining = 1.0
-    model._last_obs = None
+    privates.reset_counters(model)
+    privates.reset_before_learning(model)
     if (buffer := getattr(model, "replay_buffer", None)) is not None:
         buffer.reset()
-    if hasattr(model, "_n_calls"):  # DQN counts its steps to the target network's next update
-        model._n_calls = 0
     if hasattr(model, "exploration_schedule"):
         model.exploration_rate = model.exploration_schedule(1.0)
 

@@ -26,9 +26,9 @@ from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
-from envtuning.trainees.language.signal import SignalTrainer
 from envtuning.trainees.language.state import base_digest, load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
+from envtuning.trainees.privates.trl import SignalTrainer, begin_stretch
 from envtuning.trainees.process_state import set_threads
 
 Metrics = dict[str, float]
@@ -149,10 +149,7 @@ class Learner:
         trainer.train_dataset = dataset(rows)
         trainer.args.max_steps = len(rows) // prompts * self.options.steps_per_batch
         trainer.args.seed = seed
-        trainer._step, trainer._buffered_inputs = 0, None
-        if trainer.use_vllm:
-            trainer._last_loaded_step = -1
-        trainer._metrics["train"].clear()
+        begin_stretch(trainer)
         self.outcomes.take()
         self.watch.begin(self, on_iteration, budget)
         with set_threads(self.options.torch_threads), _random_state(seed), quiet():

@@ -20,6 +20,7 @@ from engineers.model.chat import Completion, Message
 from engineers.own import trusted
 from envtuning.trainees.base import WorkerLost
 from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.privates.multiprocessing import limit_waiting
 
 ADDRESS, KEY = "ENVTUNING_WORKERS_ADDRESS", "ENVTUNING_WORKERS_KEY"
 PLACES = "ENVTUNING_WORKERS_PATH"  # the loop's import path, so that the workers find the same modules
@@ -46,7 +47,7 @@ class WorkerGroup:
 
     def _accepted(self, listener: Listener) -> Connection:
         """The connection, when rank 0 has opened it. Raises ``WorkerLost`` if the group dies or stays silent."""
-        listener._listener._socket.settimeout(1.0)  # type: ignore[attr-defined]  # there is no public way to wait with a limit
+        limit_waiting(listener, 1.0)
         for _ in range(START_LIMIT):
             try:
                 return listener.accept()

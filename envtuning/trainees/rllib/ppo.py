@@ -21,6 +21,7 @@ from ray.rllib.utils.metrics import (
     TIMERS,
 )
 
+from envtuning.trainees.privates.rllib import take_out_of_service
 from mapf_frozenlake import GenerationError
 
 
@@ -56,7 +57,7 @@ class LakePPO(PPO):
         asked = set(group.healthy_env_runner_ids())
         answers = group.foreach_env_runner(partial(_with_index, do=do), timeout_seconds=timeout if asked else None)
         for silent in asked - {index for index, _ in answers}:
-            group._worker_manager.set_actor_state(silent, healthy=False)
+            take_out_of_service(group, silent)
         for _, answer in answers:
             if isinstance(answer, GenerationError):
                 raise answer

@@ -24,6 +24,7 @@ from envtuning.trainees.base import Metrics, WorkerLost
 from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.sampler import as_metrics
 from envtuning.trainees.lakes.trainee import LakeTrainee
+from envtuning.trainees.privates import rllib as privates
 from envtuning.trainees.process_state import process_state
 from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
 from envtuning.trainees.rllib.ppo import LakePPO
@@ -88,7 +89,7 @@ class RLlibTrainee(LakeTrainee):
         if up == self.options.num_env_runners and not thread.is_alive():
             return algorithm
         said = self._too_few(up)
-        for runner in algorithm.env_runner_group._worker_manager.actors().values():
+        for runner in privates.remote_runners(algorithm.env_runner_group):
             ray.kill(runner)
         thread.join(self.options.build_timeout)
         if not thread.is_alive() and not raised:
@@ -157,7 +158,9 @@ class RLlibTrainee(LakeTrainee):
         state = load_tensors(folder / "learner.pt")
         self.algorithm.learner_group.foreach_learner(partial(_restore_learner, state=state, lr=self.options.lr))
         weights = self.algorithm.learner_group.get_weights()
-        self.algorithm.ask_runners(partial(_restore, state={COMPONENT_RL_MODULE: weights}), self.options.sample_timeout)
+        self.algorithm.ask_runners(
+            partial(privates.set_state, state={COMPONENT_RL_MODULE: weights}), self.options.sample_timeout
+        )
 
     def close(self) -> None:
         _stop(self.algorithm)
@@ -165,7 +168,7 @@ class RLlibTrainee(LakeTrainee):
 
 def _stop(algorithm: LakePPO) -> None:
     """Release its processes. Runners end with their handles; RLlib would ask each to stop, and wait for lost ones."""
-    algorithm.env_runner_group._worker_manager.clear()
+    privates.forget_runners(algorithm.env_runner_group)
     algorithm.stop()
     with suppress(OSError):  # RLlib makes a folder in ~/ray_results; it stays if it has files
         Path(algorithm.logdir).rmdir()
@@ -209,14 +212,8 @@ def _as_tensor(leaf: Any) -> Any:
 
 def _restore_learner(learner: Any, *, state: dict[str, Any], lr: float) -> None:
     """Restores the state, with the learning rate of the options instead of the checkpoint's."""
-    _restore(learner, state=state)
-    for optimiser in learner._named_optimizers.values():
+    privates.set_state(learner, state)
+    for optimiser in privates.optimisers(learner):
         raise_unless_fits(optimiser)
         for group in optimiser.param_groups:
             group["lr"] = lr
-
-
-def _restore(learner_or_runner: Any, *, state: dict[str, Any]) -> None:
-    """Restores the state with its sequence number at 0, so that RLlib accepts this state and all later ones."""
-    learner_or_runner._weights_seq_no = 0
-    learner_or_runner.set_state(state)
