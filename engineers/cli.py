@@ -12,22 +12,22 @@ from pydantic import BaseModel, ValidationError
 from rich.markup import escape
 from rich.table import Table
 
-from engineers import own
 from engineers.backends.local import LocalChat
 from engineers.backends.serve import serve_until_interrupted
-from engineers.counts import counted, money
-from engineers.extras import require
 from engineers.knobs import KnobError, as_text, validated
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, WITH_CASES, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
-from engineers.own import object_at
 from engineers.proposal import Proposal
 from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make
 from engineers.report import EXAMPLE_REPORT, StageReport
-from engineers.sentences import in_sentences
-from engineers.terminal import TextConsole
+from engineers.shared import own
+from engineers.shared.counts import counted, money
+from engineers.shared.extras import require
+from engineers.shared.own import object_at
+from engineers.shared.sentences import in_sentences
+from engineers.shared.terminal import TextConsole
 
 DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
 

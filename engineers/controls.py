@@ -28,9 +28,9 @@ from engineers.knobs import Knob
 from engineers.proposal import Proposal
 from engineers.report import Probe, SliceResult, Split, StageRecord, StageReport
 from engineers.roles import natural_key
-from engineers.sentences import in_sentences
+from engineers.shared.sentences import in_sentences
+from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from engineers.tiers import Tier
-from engineers.untrusted import NotReadable, parsed, read_bytes
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 Told = Callable[[StageReport], StageReport]

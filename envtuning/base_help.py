@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from engineers.extras import how_to_install
+from engineers.shared.extras import how_to_install
 from envtuning.cli import MODULES
 
 # Each of these extras includes the command line; the first is the default.

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engineers.counts import money
 from engineers.model.chat import ChatError, Completion, Message
+from engineers.shared.counts import money
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
 CHARACTERS_PER_TOKEN = 2.5  # measured low on purpose: JSON and boards are dense in tokens

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypedDict
 
-from engineers.own import trust_only, trusted
+from engineers.shared.own import trust_only, trusted
 from envtuning import atomic
 from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.atlas.store import as_key, is_stored, raise_unless_stored_of, write_tree

@@ -18,8 +18,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from engineers.knobs import KnobError, validated
 from engineers.report import StageRecord, StageReport
-from engineers.sentences import in_sentences
-from engineers.untrusted import NotReadable, parsed, read_bytes
+from engineers.shared.sentences import in_sentences
+from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.atlas.legend import Words, words_of
 from envtuning.atlas.spec import AtlasSpec, Path_

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from engineers.counts import money
+from engineers.shared.counts import money
 from envtuning.atlas.evidence import by_weakness, confirmed, gains, lead
 from envtuning.atlas.questions import Answers
 from envtuning.atlas.rows import Agreement, Row, above_open_loop, headroom, reliability

@@ -13,9 +13,9 @@ from engineers.guard import Guard
 from engineers.knobs import dump, validated
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
-from engineers.patience import within
 from engineers.redaction import redact
 from engineers.report import Incident, StageReport
+from engineers.shared.timeouts import run_with_timeout
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.runs.log import RunLog
@@ -60,7 +60,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
     try:
         question = partial(engineer.propose, report, current=current, editable=spec.editable)
         timeout = None if inline else spec.engineer.timeout
-        proposal = question() if timeout is None else within(timeout, "engineer", question)
+        proposal = question() if timeout is None else run_with_timeout(timeout, "engineer", question)
     except Exception as error:  # a third party's engineer may fail in any way; the run continues
         atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
         said = f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"

@@ -19,10 +19,10 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from engineers import untrusted
 from engineers.knobs import as_text
-from engineers.sentences import in_sentences
-from engineers.untrusted import NotReadable
+from engineers.shared import untrusted
+from engineers.shared.sentences import in_sentences
+from engineers.shared.untrusted import NotReadable
 from envtuning import atomic
 from envtuning.errors import RunError
 

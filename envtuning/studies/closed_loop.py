@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engineers.counts import counted
+from engineers.shared.counts import counted
 from envtuning.studies.intervals import FEWEST
 from envtuning.studies.student_t import t_quantile
 

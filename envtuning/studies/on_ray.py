@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from engineers import own
-from engineers.current_folder import leave_it_alone
+from engineers.shared import own
+from engineers.shared.current_folder import import_nothing_from_here
 from envtuning.errors import RunError, SpecError
 from envtuning.extras import needs
 from envtuning.runs.spec import TraineeSpec
@@ -69,7 +69,7 @@ def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: froz
         raise RunError(
             f"the node {platform.node()} has no folder {here}: start in a folder that all nodes share"
         ) from error
-    leave_it_alone()
+    import_nothing_from_here()
     own.trust_only(trusted)
     return work(*given)
 

@@ -17,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from dataclasses import dataclass
 from pathlib import Path
 
-from engineers.own import trust_only, trusted
+from engineers.shared.own import trust_only, trusted
 from envtuning import atomic
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from rich.table import Table
 
-from engineers.counts import money
+from engineers.shared.counts import money
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
 from envtuning.show.console import plain_table

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, T
 
 from pydantic import BaseModel
 
-from engineers.errors import Mendable
 from engineers.knobs import KnobError, dump, find_knobs, validated
 from engineers.report import FailureCase, Split
 from engineers.roles import WHOLE, find_slices, shares_of
+from engineers.shared.errors import UserError
 from envtuning.worlds.episodes import Episode
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ Purpose = Literal["validation", "test", "probe"]
 ONE_SLICE = WHOLE  # the name of the only slice of a config without slices
 
 
-class InfeasibleConfig(Mendable, ValueError):
+class InfeasibleConfig(UserError, ValueError):
     """No case can be drawn from this config; the message says what to do."""
 
 
-class TooFewCases(Mendable, ValueError):
+class TooFewCases(UserError, ValueError):
     """The world has fewer different cases than the held-out sets need; the message says how many there are."""
 
 

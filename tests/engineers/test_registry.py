@@ -9,8 +9,8 @@ import pytest
 
 import engineers
 from engineers import Engineer, UnknownEngineer, available, registry
-from engineers.extras import require
 from engineers.plain.fixed import FixedEngineer
+from engineers.shared.extras import require
 from engineers.tiers import Tier
 
 
@@ -211,7 +211,7 @@ def test_several_missing_modules_are_missing():
     [("openai/m", "openai", "openai"), ("litellm/p/m", "litellm", "litellm"), ("human", "jinja2", "prompt")],
 )
 def test_a_missing_extra_names_its_install_command(monkeypatch, name, module, extra):
-    from engineers import extras
+    from engineers.shared import extras
 
     real = extras._is_installed
     monkeypatch.setattr(extras, "_is_installed", lambda wanted: wanted.split(".")[0] != module and real(wanted))

@@ -81,9 +81,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "engineers/cli.py": ("tests/engineers/test_cli.py",),
     "engineers/__init__.py": ("tests/project/test_imports.py",),
-    "engineers/ending.py": ("tests/envtuning/cli/test_ending.py",),
-    "engineers/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
-    "engineers/terminal.py": ("tests/envtuning/runs/test_hostile_files.py",),
+    "engineers/shared/ending.py": ("tests/envtuning/cli/test_ending.py",),
+    "engineers/shared/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
+    "engineers/shared/terminal.py": ("tests/envtuning/runs/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/loop/test_stages.py", "tests/envtuning/cli/test_cli.py"),
     "envtuning/atlas": ("tests/atlas/test_parts.py", "tests/atlas"),
     "envtuning/dynamics": (

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
 
-from engineers.errors import Mendable
-from engineers.extras import how_to_install
+from engineers.shared.errors import UserError
+from engineers.shared.extras import how_to_install
 
 Version = Literal["v4", "v3-paper"]
 VERSIONS: tuple[Version, ...] = get_args(Version)
@@ -45,7 +45,7 @@ TOOL_CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
 INSTALL = "python -m envtuning.worlds.bfcl install"
 
 
-class PackageError(Mendable, RuntimeError):
+class PackageError(UserError, RuntimeError):
     """The benchmark's package is absent or not the requested one, or the process already uses the other version."""
 
 

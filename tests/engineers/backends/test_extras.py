@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from engineers.extras import _is_installed
+from engineers.shared.extras import _is_installed
 
 HEAVY = ("openai", "litellm", "google.genai", "torch", "transformers", "llguidance", "httpx", "httpx2")
 BACKENDS = ("openai", "gemini", "litellm", "compatible_server", "local", "live")

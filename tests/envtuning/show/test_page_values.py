@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engineers.counts import money
 from engineers.report import SliceResult, wilson
+from engineers.shared.counts import money
 from envtuning.loop import run as loop
 from envtuning.runs.state import TestRecord
 from envtuning.show.page import _heat, _number, _percent, _template, _told_apart, common_folder, figures

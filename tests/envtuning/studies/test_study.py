@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
-from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
+from engineers.shared.own import trust_only
 from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.log import RunLog

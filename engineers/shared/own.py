@@ -118,29 +118,21 @@ def _place_of(module: ModuleType) -> str:
     return f"the folder {folders[0]}" if folders else "a module of Python itself"
 
 
-def completed(found: Any, contract: type) -> type:
-    """A subclass of this abstract class: it has the parts of an object, a class or a function, and defaults for the rest."""
-    declared = {
-        name: getattr(found, name) for name in vars(contract) if not name.startswith("_") and hasattr(found, name)
-    }
-    own = {name: staticmethod(value) if callable(value) else value for name, value in declared.items()}
-    name = getattr(found, "__name__", type(found).__name__)
-    return type(name, (contract,), own | {"__getattr__": lambda self, name: getattr(found, name)})
-
-
-def declares(found: Any, kind: type, methods: Collection[str] = ()) -> bool:
+def declares(found: Any, kind: type) -> bool:
     """Whether this is a class of that kind, or a function whose return annotation says that it makes one.
 
-    A callable is not enough, because ``os.system`` is one. A class with all of the ``methods``, if any are named, counts as one.
+    A callable is not enough, because ``os.system`` is one.
     """
-    made = found if isinstance(found, type) else _said_to_return(found)
+    made = declared_by(found)
     if isinstance(made, str):  # an annotation that cannot be looked up here
         return made.strip("\"'").partition("[")[0].rpartition(".")[2] == kind.__name__
-    made = getattr(made, "__origin__", made)
-    if not isinstance(made, type):
-        return False
-    named = bool(methods) and all(callable(getattr(made, name, None)) for name in methods)
-    return named or issubclass(made, kind)
+    return isinstance(made, type) and issubclass(made, kind)
+
+
+def declared_by(found: Any) -> Any:
+    """The class itself, or what a function's return annotation says that it makes."""
+    made = found if isinstance(found, type) else _said_to_return(found)
+    return getattr(made, "__origin__", made)
 
 
 def _said_to_return(function: Any) -> Any:

@@ -13,7 +13,7 @@ class NotEnded(Exception):
     """The call did not return in time."""
 
 
-def within(seconds: float, name: str, call: Callable[[], T]) -> T:
+def run_with_timeout(seconds: float, name: str, call: Callable[[], T]) -> T:
     """The call's result or error, or ``NotEnded``. The call runs in a thread of this name, which ends with the process."""
     given: list[T] = []
     raised: list[BaseException] = []

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def prints_what_it_can() -> Iterator[None]:
+def printing_any_character() -> Iterator[None]:
     """Characters that the output's encoding lacks are written out (``\\u00d7``), as Python does for errors; a full disk behind the output is an error."""
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 -- closed by whoever started the command
     for stream in (sys.stdout, sys.stderr):

@@ -8,7 +8,7 @@ import sys
 NUMBA = ".numba_config.yaml"  # with this file, Numba loads and runs compiled code from any folder that the file names
 
 
-def leave_it_alone() -> None:
+def import_nothing_from_here() -> None:
     """Raises ``ImportError`` if importing a library would run code of this folder. Child processes are protected, too."""
     if os.path.exists(NUMBA):
         raise ImportError(
