@@ -16,7 +16,6 @@ HERE = Path(__file__).parent
 ABOUT = {
     "atlas_tables": "<1",
     "bfcl": "2",
-    "credit": "10",
     "fuzz": "16",
     "grpo": "120",
     "papers_row": "120",

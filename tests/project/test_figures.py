@@ -667,18 +667,6 @@ def test_the_atlas_page_has_what_planted_weaknesses_gain():
         assert f"{signed(one)} for {weak}" in said
 
 
-CHANGED = {"wait_ratio": "waits", "hole_ratio": "hole ratios", "min_distance": "distances", "share": "shares"}
-
-
-def test_the_atlas_page_has_what_each_change_earned():
-    said = page("docs/atlas.md")
-    for stage in figures_of("credit_corridors")["stages"]:
-        for number, group in enumerate(stage["groups"]):
-            head = f"| {stage['stage']} | {signed(stage['gain'])} |" if number == 0 else "| | |"
-            name = CHANGED[group["name"].removeprefix("slices.*.")]
-            assert f"{head} {name} | {signed(group['credit'])} |" in said
-
-
 def signed(interval: Figures) -> str:
     """Points of a symmetric interval."""
     return f"{100 * interval['mean']:+.1f} ± {50 * (interval['high'] - interval['low']):.1f}"

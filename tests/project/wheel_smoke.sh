@@ -60,12 +60,12 @@ grep -q "rules on corridors, seed" "$where/out"
 
 step "every command of the loop and of the engineers says how it is used"
 install "$wheel[rllib]"
-for command in run resume show report compare study replay tensorboard presets pretrain evaluate credit atlas openenv; do quietly "$bin/envtuning" "$command" --help; done
+for command in run resume show report compare study replay tensorboard presets pretrain evaluate atlas openenv; do quietly "$bin/envtuning" "$command" --help; done
 listed=$("$bin/python" -c "
 import typer.main
 from envtuning.cli import app
 print(' '.join(sorted(typer.main.get_command(app).commands)))")
-[ "$listed" = "atlas compare credit evaluate openenv presets pretrain replay report resume run show study tensorboard" ] || { echo "this script does not try all of: $listed"; exit 1; }
+[ "$listed" = "atlas compare evaluate openenv presets pretrain replay report resume run show study tensorboard" ] || { echo "this script does not try all of: $listed"; exit 1; }
 for command in propose prompt list serve; do quietly "$bin/python" -m engineers "$command" --help; done
 quietly "$bin/python" -m envtuning.worlds.bfcl --help
 

@@ -162,7 +162,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/studies/test_study.py",
         "tests/envtuning/studies/test_tune.py",
     ),
-    "envtuning/studies/credit.py": ("tests/envtuning/studies/test_study_parts.py", "tests/atlas/test_credit.py"),
     "envtuning/testing": ("tests/envtuning/testing/test_promises.py", "tests/envtuning/testing/test_testing.py"),
     "envtuning/trainees": ("tests/envtuning/loop/test_stages.py", "tests/envtuning/loop/test_validation.py"),
     "envtuning/trainees/__init__.py": ("tests/envtuning/trainees/test_kinds.py", "tests/envtuning/loop/test_stages.py"),
