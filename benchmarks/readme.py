@@ -33,11 +33,7 @@ def page() -> str:
         f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}![arms over the budget, and each seed on the test; an arm that was added later may be missing](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
         for path in sorted(RESULTS.glob("study_*.md"))
     ]
-    trees = [
-        f"## Atlas: {path.stem.removeprefix('atlas_').replace('-', ' ')}\n\n![every stage of the tree, and the paths that engineers take](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
-        for path in sorted(RESULTS.glob("atlas_*.md"))
-    ]
-    return "\n".join([HEAD + "\n".join(rows) + "\n", *studies, *trees])
+    return "\n".join([HEAD + "\n".join(rows) + "\n", *studies])
 
 
 def row(path: Path) -> str:

@@ -102,26 +102,13 @@ def lower_bound(values: ArrayLike, confidence: float = CONFIDENCE) -> float | No
     return float(column.mean() - t_quantile(confidence, len(column) - 1) * column.std(ddof=1) / len(column) ** 0.5)
 
 
-def cross_scored(validated: ArrayLike, tested: ArrayLike) -> NDArray[np.float64]:
-    """An oracle by its own validation: chosen by the other training seeds of its root, scored on this one.
-
-    Both are [roots, training seeds, choices]; the result is [roots, training seeds]. With a single training seed there is
-    nothing to choose by: the choice is then made on the outcomes that are scored, and ``Gain.found`` never says 'some'.
-    """
-    seen, scored = np.asarray(validated, float), np.asarray(tested, float)
-    if seen.shape[1] >= FEWEST_TRAINING_SEEDS:
-        seen = seen.sum(axis=1, keepdims=True) - seen
-    chosen = seen.argmax(axis=2)
-    return np.take_along_axis(scored, chosen[:, :, None], axis=2)[:, :, 0]
-
-
 def lowest(bound: float) -> str:
     """A lower bound in points; with two seeds it may lie below what is possible."""
     return f"{100 * max(bound, -1.0):+.1f}"
 
 
 def in_words(found: Gain | None) -> str:
-    """The line that stands under a published study or tree; None: arms that read, or arms that do not, are missing."""
+    """The line that stands under a published study; None: arms that read, or arms that do not, are missing."""
     if found is None:
         return "Closed-loop headroom: not measured, because it takes an arm that reads and one that does not."
     points = f"{100 * abs(found.mean):.1f} points {'above' if found.mean >= 0 else 'below'} `{found.above}`"

@@ -15,11 +15,8 @@ from benchmarks import dynamics, reader, reading
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
-from engineers.plain import lacking
 from engineers.plain.growth import prior
 from engineers.plain.reader import DOSES
-from envtuning.atlas.evidence import probed_by_validation
-from envtuning.atlas.published import load
 from envtuning.studies.intervals import Interval, half_width, t_mean
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.summary import markdown
@@ -95,36 +92,6 @@ def test_what_the_page_of_the_reader_says_of_all_families(by_family):
 def test_what_the_page_says_of_the_reader_s_beliefs_and_doses():
     assert says(f"{len(prior().weight)} learning curves")
     assert says(f"each of {len(DOSES)} doses")
-
-
-def test_what_reader_names_from_menus():
-    found, rules = (
-        json.loads((RESULTS / f"atlas_evidence{name}.json").read_text(encoding="utf-8"))["figures"]
-        for name in ("_reader", "")
-    )
-    asked, others = found["engineers"]["reader"]["altered"], rules["engineers"]["rules"]["altered"]
-    assert says(f"names the cause in {100 * asked['same_totals']:.0f} %…`rules`…{100 * others['same_totals']:.0f} %")
-    assert asked["falsified"] == asked["renamed"]
-    assert says(f"false number, or with other names…in {100 * asked['falsified']:.0f} %")
-    of_five = {weakness: round(5 * part) for weakness, part in found["named"]["reader"].items()}
-    assert says(f"names {sum(of_five.values())} of 20, but only half of those held out")
-    assert of_five["holes"] + of_five["agents"] == 5
-    assert says(f"waits and boards…{of_five['waits'] + of_five['boards']} of 10")
-    assert says(f"holes in {of_five['holes']} of 5 and agents in {of_five['agents']} of 5")
-    assert found["confirmed"] == []
-
-
-def test_a_needed_wait_costs_as_much_as_a_third_agent_where_agents_are_lacking():
-    costs: dict[str, list[float]] = {"a wait is needed": [], "3 agents": []}
-    for seed in load("weak-agents").seeds:
-        splits = lacking._splits_by_behaviour(probed_by_validation(seed).report(()))
-        sizes = {lack.name: lack.size for lack in lacking._in_parts(splits, lacking._told)}
-        for name, found in costs.items():
-            found.append(100 * sizes[name])
-    waits, agents = costs.values()
-    assert all(wait >= agent - 1e-9 for wait, agent in zip(waits, agents, strict=True))
-    spread = [f"{min(found):.0f} to {max(found):.0f}" for found in (waits, agents)]
-    assert says(f"a needed wait costs…third agent…{spread[0]} points…{spread[1]}")
 
 
 LAKES = ("small-corridors", "corridors", "three-agents")

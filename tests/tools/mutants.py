@@ -85,7 +85,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
     "engineers/terminal.py": ("tests/envtuning/runs/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/loop/test_stages.py", "tests/envtuning/cli/test_cli.py"),
-    "envtuning/atlas": ("tests/atlas/test_parts.py", "tests/atlas"),
     "envtuning/dynamics": (
         "tests/envtuning/dynamics/test_learners.py",
         "tests/envtuning/dynamics/test_families.py",
@@ -93,7 +92,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/openenv": ("tests/doors/test_openenv.py",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
-    "envtuning/cli/atlas.py": ("tests/atlas/test_build.py", "tests/atlas/test_evidence.py"),
     "envtuning/cli": (
         "tests/envtuning/cli/test_commands.py",
         "tests/envtuning/cli/test_cli.py",

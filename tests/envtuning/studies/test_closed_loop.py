@@ -8,7 +8,6 @@ from scipy.stats import t as students_t
 
 from envtuning.studies.closed_loop import (
     Gain,
-    cross_scored,
     freeze,
     gain,
     in_words,
@@ -71,22 +70,6 @@ def test_one_training_seed_never_says_some():
     assert gain(success, "oracle", ["even"]).found == "open"
     assert gain(success, "even", ["oracle"]).found == "none found"
     assert gain({"oracle": [0.8], "even": [0.5]}, "oracle", ["even"]).found == "open"
-
-
-def test_an_oracle_chosen_on_noise_gains_nothing_where_it_is_scored_elsewhere():
-    """Forty choices that are all alike: chosen and scored on one outcome they seem worth points, and are worth none."""
-    rng = np.random.default_rng(2)
-    tested = 0.5 + rng.normal(0, 0.03, (400, 2, 40))
-    on_itself = np.take_along_axis(tested, tested.argmax(axis=2)[..., None], axis=2).mean() - 0.5
-    assert on_itself > 0.05
-    assert abs(cross_scored(tested, tested).mean() - 0.5) < 0.004
-    assert cross_scored(tested[:, :1], tested[:, :1]).mean() - 0.5 > 0.05
-
-
-def test_cross_scoring_by_hand():
-    validated = [[[0.1, 0.9], [0.8, 0.2]]]
-    tested = [[[0.3, 0.4], [0.5, 0.6]]]
-    assert cross_scored(validated, tested).tolist() == [[0.3, 0.6]]
 
 
 def test_those_named_in_advance_and_the_best_searched_go_on():
