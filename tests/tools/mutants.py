@@ -168,7 +168,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/trainees/test_lake_network.py",
         "tests/envtuning/trainees/test_lake_sampling.py",
         "tests/envtuning/trainees/test_rllib_rollout.py",
-        "tests/envtuning/trainees/test_levels.py",
         "tests/envtuning/trainees/test_ppo_trainee.py",
     ),
     "envtuning/trainees/language": ("tests/language",),
