@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.bfcl.text_table import aligned, percent
 from benchmarks.bfcl.traces import kinds_in, reweighted
-from envtuning.worlds.bfcl.actionability.halves import half_of
+from benchmarks.bfcl.halves import half_of
 from envtuning.worlds.bfcl.actionability.measure import (
     Condition,
     Sample,

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.bfcl.traces import kinds_in, reweighted
 from envtuning.worlds.bfcl.actionability.faults import VARIANTS, draw
-from envtuning.worlds.bfcl.actionability.halves import first_tools, first_variants
+from benchmarks.bfcl.halves import first_tools, first_variants
 from envtuning.worlds.bfcl.actionability.measure import (
     Condition,
     abstention,
