@@ -7,19 +7,13 @@ import shutil
 
 import pytest
 
+from benchmarks.bfcl.abstention import abstention, gaps
+from benchmarks.bfcl.actionability import masked
+from benchmarks.bfcl.halves import first_tools, first_variants
+from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.traces import kinds_in, reweighted
 from envtuning.worlds.bfcl.actionability.faults import VARIANTS, draw
-from benchmarks.bfcl.halves import first_tools, first_variants
-from envtuning.worlds.bfcl.actionability.measure import (
-    Condition,
-    abstention,
-    draw_samples,
-    gaps,
-    masked,
-    play_plan,
-    recovered,
-    summary,
-)
+from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered
 from envtuning.worlds.bfcl.actionability.readers import (
     READERS,
     Desk,

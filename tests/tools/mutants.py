@@ -296,7 +296,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/worlds/bfcl/rewards": ("tests/bfcl/test_rewards.py", *BFCL),
     "envtuning/worlds/bfcl/scripted": ("tests/bfcl/test_scripted.py", *BFCL),
     "envtuning/worlds/bfcl/splits": ("tests/bfcl/test_splits.py", *BFCL),
-    "envtuning/worlds/bfcl/statistics": ("tests/bfcl/test_intervals.py", *BFCL),
     "envtuning/worlds/bfcl/tasks": ("tests/bfcl/test_tasks.py", *BFCL),
     "envtuning/worlds/bfcl/tools": (
         "tests/bfcl/test_toolbox.py",

@@ -1,11 +1,14 @@
-"""Intervals for means over tasks. Scenarios are resampled, not tasks: the variants of one scenario are not independent."""
+"""What a condition recovers, with intervals for means over tasks. Scenarios are resampled, not tasks: the variants of one scenario are not independent."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+
+from envtuning.worlds.bfcl.actionability.measure import Sample
 
 
 def scenario_interval(
@@ -42,3 +45,24 @@ def macro_interval(
         macros = np.nanmean(drawn[..., 0] / drawn[..., 1], axis=1)
     low, high = np.quantile(macros, [0.025, 0.975])
     return float(low), float(high)
+
+
+def summary(samples: Sequence[Sample], solved: Sequence[bool]) -> dict[str, Any]:
+    """Micro: the mean over all samples. Macro: the mean over the faults' variants. Both with an interval over scenarios."""
+    if not samples:
+        return {"n": 0}
+    by_variant: dict[str, list[bool]] = {}
+    for sample, value in zip(samples, solved):
+        by_variant.setdefault(sample.fault.variant, []).append(value)
+    rates = {variant: sum(values) / len(values) for variant, values in sorted(by_variant.items())}
+    scenarios = [sample.task.scenario for sample in samples]
+    low, high = scenario_interval([float(value) for value in solved], scenarios)
+    macro = macro_interval(solved, [sample.fault.variant for sample in samples], scenarios)
+    return {
+        "n": len(samples),
+        "micro": round(sum(solved) / len(samples), 4),
+        "interval": [round(low, 4), round(high, 4)],
+        "macro": round(sum(rates.values()) / len(rates), 4),
+        "macro_interval": [round(bound, 4) for bound in macro],
+        "variants": {variant: round(rate, 3) for variant, rate in rates.items()},
+    }
