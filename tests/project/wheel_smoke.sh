@@ -43,7 +43,7 @@ import typer.main
 from envtuning.cli import app
 print(' '.join(sorted(typer.main.get_command(app).commands)))")
 [ "$listed" = "compare evaluate openenv presets pretrain replay report resume run show study tensorboard" ] || { echo "this script does not try all of: $listed"; exit 1; }
-for command in propose prompt list serve; do quietly "$bin/python" -m engineers "$command" --help; done
+for command in propose prompt list; do quietly "$bin/python" -m engineers "$command" --help; done
 quietly "$bin/python" -m envtuning.worlds.bfcl --help
 
 step "a small run, and every view of it"

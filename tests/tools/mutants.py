@@ -70,11 +70,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/engineers/backends/test_extras.py",
         "tests/engineers/backends",
     ),
-    "engineers/backends/serve.py": (
-        "tests/engineers/backends/test_serve_rules.py",
-        "tests/engineers/backends/test_serve.py",
-        "tests/engineers/backends/test_hostile_replies.py",
-    ),
     "engineers/model/structured": (
         "tests/engineers/backends/test_structured_rules.py",
         "tests/engineers/backends/test_structured.py",
