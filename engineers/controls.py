@@ -26,7 +26,7 @@ from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob
 from engineers.proposal import Proposal
-from engineers.report import Probe, SliceResult, Split, StageRecord, StageReport
+from engineers.report import SliceResult, Split, StageRecord, StageReport
 from engineers.roles import natural_key
 from engineers.sentences import in_sentences
 from engineers.tiers import Tier
@@ -129,7 +129,6 @@ def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
         update={
             "results": _rows(report.results, theirs.results),
             "training_results": _rows(report.training_results, theirs.training_results),
-            "probes": _probes(report.probes, theirs.probes),
             "failure_cases": theirs.failure_cases,
             "behaviour": {name: theirs.behaviour[name] for name in report.behaviour if name in theirs.behaviour},
             "splits": {name: theirs.splits[name] for name in report.splits if name in theirs.splits},
@@ -146,7 +145,6 @@ def under_other_names(report: StageReport, seed: int) -> StageReport:
         update={
             "results": _renamed(report.results, seed),
             "training_results": _renamed(report.training_results, seed),
-            "probes": [probe.model_copy(update={"results": _renamed(probe.results, seed)}) for probe in report.probes],
             "failure_cases": [
                 case.model_copy(update={"slice": other.get(case.slice, case.slice)}) for case in report.failure_cases
             ],
@@ -202,16 +200,6 @@ def _rows(own: Sequence[SliceResult], theirs: Sequence[SliceResult]) -> list[Sli
     return [by_name[row.name] for row in own if row.name in by_name]
 
 
-def _probes(own: Sequence[Probe], theirs: Sequence[Probe]) -> list[Probe]:
-    """Their probes of the configs that the report has probes of."""
-    return [
-        probe.model_copy(update={"results": _rows(probe.results, other.results)})
-        for probe in own
-        for other in theirs
-        if other.config == probe.config
-    ]
-
-
 def _training(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in own.items() if _is_dose(name)} | {
         name: value for name, value in theirs.items() if not _is_dose(name)
@@ -227,7 +215,6 @@ def _mean(reports: Sequence[StageReport]) -> StageReport:
         update={
             "results": _mean_rows([report.results for report in reports]),
             "training_results": _mean_rows([report.training_results for report in reports]),
-            "probes": _mean_probes([report.probes for report in reports]),
             "failure_cases": [],
             "behaviour": {
                 name: _mean_numbers([report.behaviour[name] for report in reports if name in report.behaviour])
@@ -238,16 +225,6 @@ def _mean(reports: Sequence[StageReport]) -> StageReport:
             "history": [],
         }
     )
-
-
-def _mean_probes(tables: Sequence[Sequence[Probe]]) -> list[Probe]:
-    """One probe for each config that any of the runs probed."""
-    found = list[Probe]()
-    for probe in (probe for table in tables for probe in table):
-        if all(probe.config != known.config for known in found):
-            same = [other.results for table in tables for other in table if other.config == probe.config]
-            found.append(Probe(config=probe.config, results=_mean_rows(same)))
-    return found
 
 
 def _mean_rows(tables: Sequence[Sequence[SliceResult]]) -> list[SliceResult]:

@@ -8,10 +8,9 @@ import engineers
 from engineers import ChatError, Engineer, SliceResult, StageRecord, StageReport
 from engineers.controls import average, donor, mean_run, permuted, save_run, under_other_names, with_outcomes_of
 from engineers.knobs import KnobError, find_knobs
-from engineers.report import Probe
 from mapf_frozenlake import LakeConfig
 
-OUTCOMES = {"results", "training_results", "probes", "failure_cases", "behaviour", "training", "history"}
+OUTCOMES = {"results", "training_results", "failure_cases", "behaviour", "training", "history"}
 EASY = LakeConfig(slices={4: {"share": 1.0}, 5: {"share": 0.0}, 6: {"share": 0.0}})
 TARGET = LakeConfig(slices={5: {"share": 1.0, "hole_ratio": 0.5}, 6: {"share": 1.0, "hole_ratio": 0.5}})
 
@@ -112,20 +111,6 @@ def test_one_permutation_holds_for_results_cases_behaviour_and_history():
     assert told_rates(told.results) == {"5": 0.2, "6": 0.5}
     assert told_rates(told.history[0].results) == {"5": 0.0, "6": 0.1}
     assert told.behaviour == {"5": {"waits": 0.2}, "6": {"waits": 0.5}}
-
-
-def test_probes_of_other_configs_are_exchanged_as_all_outcomes_are():
-    easy, hard = EASY.model_dump(mode="json"), TARGET.model_dump(mode="json")
-    own = OWN[0].model_copy(update={"probes": [Probe(config=hard, results=rows(s5=0.1, s6=0.3))]})
-    both = [Probe(config=easy, results=rows(s4=1.0)), Probe(config=hard, results=rows(s5=0.7))]
-    other = OTHER[0].model_copy(update={"probes": both})
-    assert with_outcomes_of([other], own).probes == both[1:]
-    assert told_rates(under_other_names(own, 0).probes[0].results) == {"5": 0.3, "6": 0.1}
-    mean = {
-        probe.config["slices"]["5"]["share"]: told_rates(probe.results)
-        for probe in mean_run([[own], [other]])[0].probes
-    }
-    assert mean == {1.0: {"5": pytest.approx(0.4), "6": 0.3}, 0.0: {"4": 1.0}}
 
 
 def test_the_name_says_which_control_it_is():
