@@ -44,7 +44,7 @@ test-language: ## Language models as trainees and as engineers
 test-tools: ## Tool use
 test-pages: ## What the pages say: links, figures, commands, names
 
-LOOP := loop runs cli show studies worlds curriculum testing dynamics
+LOOP := loop runs cli show studies worlds curriculum testing
 test-world: PLACES = tests/world tests/text tests/generator tests/solvers tests/maps tests/render
 test-engineers: PLACES = tests/engineers --ignore=tests/engineers/backends
 test-backends: PLACES = tests/engineers/backends
@@ -52,7 +52,7 @@ test-loop: PLACES = $(LOOP:%=tests/envtuning/%)
 test-trainees: PLACES = tests/envtuning/trainees
 test-language: PLACES = tests/language
 test-tools: PLACES = tests/bfcl tests/doors
-test-pages: PLACES = tests/project
+test-pages: PLACES = tests/project tests/closed_form
 test-world test-engineers test-backends test-loop test-trainees test-language test-tools test-pages: setup-dev
 	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(SPREAD) $(PYTEST_ARGS) $(PLACES)
 

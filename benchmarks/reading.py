@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks._points import in_points
 from benchmarks._record import RESULTS
-from benchmarks.dynamics import in_points
 from envtuning.runs.spec import preset_names
 from envtuning.studies.closed_loop import Gain, gain
 from envtuning.studies.intervals import t_mean

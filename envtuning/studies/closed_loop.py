@@ -6,8 +6,8 @@ gains over the best open-loop schedule; over anything weaker it may owe its gain
 How a study is made:
 
 1. On development roots, every schedule and every engineer gets the same number of search configurations.
-2. ``freeze`` picks the open-loop schedules that go on: those named in advance, and the best of the searched ones.
-3. Everything that is frozen runs on fresh roots, with at least two training seeds each.
+2. Some open-loop schedules go on: those named in advance, and the best of the searched ones.
+3. Everything that goes on runs on fresh roots, with at least two training seeds each.
 4. ``gain`` compares an arm with these schedules. For the best policy that sees the hidden state, the gain is the target's
    *headroom*; for an engineer, it is what that engineer is worth.
 
@@ -54,12 +54,6 @@ class Gain:
             return "none found"
         chosen_fairly = self.training_seeds >= FEWEST_TRAINING_SEEDS or not self.oracle
         return "some" if chosen_fairly and self.matched else "open"
-
-
-def freeze(development: Success, always: Sequence[str], searched: Sequence[str], most: int = 3) -> tuple[str, ...]:
-    """The open-loop schedules that go on to the fresh roots: these always, and the best of the searched ones."""
-    best = sorted(searched, key=lambda name: -float(np.mean(np.asarray(development[name], float))))
-    return (*always, *best[:most])
 
 
 def gain(

@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from benchmarks import dynamics, reader, reading
+from benchmarks import reader, reading
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
@@ -52,7 +52,7 @@ def test_the_page_of_the_reader_has_the_stored_rows():
     assert all(line(study) in said for study in figures["studies"] for line in (reader.line, reader.line_of_parts))
     readme = " ".join(README.read_text(encoding="utf-8").split())
     for rival in (reader.OPEN_LOOP, reader.FOCUSED):
-        over = dynamics.in_points(figures["over_all_families"][rival])
+        over = reader.in_points(figures["over_all_families"][rival])
         assert f"{over} points above" in said
         assert f"{over} points above" in readme
 

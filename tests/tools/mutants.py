@@ -80,11 +80,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
     "engineers/terminal.py": ("tests/envtuning/runs/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/loop/test_stages.py", "tests/envtuning/cli/test_cli.py"),
-    "envtuning/dynamics": (
-        "tests/envtuning/dynamics/test_learners.py",
-        "tests/envtuning/dynamics/test_families.py",
-        "tests/envtuning/dynamics",
-    ),
     "envtuning/openenv": ("tests/doors/test_openenv.py",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
     "envtuning/cli": (

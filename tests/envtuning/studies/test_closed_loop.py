@@ -8,7 +8,6 @@ from scipy.stats import t as students_t
 
 from envtuning.studies.closed_loop import (
     Gain,
-    freeze,
     gain,
     in_words,
     lower_bound,
@@ -70,11 +69,6 @@ def test_one_training_seed_never_says_some():
     assert gain(success, "oracle", ["even"]).found == "open"
     assert gain(success, "even", ["oracle"]).found == "none found"
     assert gain({"oracle": [0.8], "even": [0.5]}, "oracle", ["even"]).found == "open"
-
-
-def test_those_named_in_advance_and_the_best_searched_go_on():
-    development = {"a": [0.1, 0.2], "b": [0.5, 0.4], "c": [0.3, 0.3], "d": [0.6, 0.6], "even": [0.0, 0.0]}
-    assert freeze(development, ["even", "warm"], ["a", "b", "c", "d"]) == ("even", "warm", "d", "b", "c")
 
 
 def test_no_open_loop_schedule_is_an_error():

@@ -1,7 +1,7 @@
 """Families of learners: each is a draw of parameters of the one dynamics. ``DEVELOPMENT`` is for tuning, ``HELD_OUT`` for claims.
 
 Times are parts of the run: what waits for 1 takes off when even draws end. The ranges hold nine tenths of what a small transformer
-showed (``benchmarks/results/doses.json``); ``outside`` draws beyond them.
+showed (``benchmarks/results/doses.json``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from envtuning.dynamics.learners import KINDS, Array, Learners
+from benchmarks.closed_form.learners import KINDS, Array, Learners
 
 
 class Sizes(NamedTuple):
@@ -31,8 +31,8 @@ MASTERED = 1.75  # practice beyond the plateau of what a learner can do from the
 class Draw:
     """Learners under construction: independent skills at first, a third of them mastered; a family changes some of their parameters."""
 
-    def __init__(self, rng: np.random.Generator, runs: int, sizes: Sizes, outside: bool) -> None:
-        self.rng, self.outside = rng, outside
+    def __init__(self, rng: np.random.Generator, runs: int, sizes: Sizes) -> None:
+        self.rng = rng
         self.count, self.stages, self.cases = (rng.integers(low, high + 1, runs) for low, high in sizes)
         self.present = np.arange(sizes.slices[1]) < self.count[:, None]
         self.known = rng.random(self.shape) < 1 / 3
@@ -49,11 +49,8 @@ class Draw:
         return self.present.shape
 
     def between(self, low: float, high: float, shape: tuple[int, ...] | None = None) -> Array:
-        """Evenly on a logarithmic scale; outside of the range: up to half as far again, on either side."""
-        part = self.rng.random(shape or self.shape)
-        if self.outside:
-            part = np.where(part < 0.5, -part, part + 0.5)
-        return low * (high / low) ** part
+        """Evenly on a logarithmic scale."""
+        return low * (high / low) ** self.rng.random(shape or self.shape)
 
     def pairs(self) -> NDArray[np.bool_]:
         """Two different slices of a run."""
@@ -158,9 +155,9 @@ NULL = "null"
 HELD_OUT = tuple(name for name in FAMILIES if name not in (*DEVELOPMENT, NULL))
 
 
-def draw(family: str, runs: int, seed: int | Sequence[int], *, sizes: Sizes = SIZES, outside: bool = False) -> Learners:
+def draw(family: str, runs: int, seed: int | Sequence[int], *, sizes: Sizes = SIZES) -> Learners:
     """Runs of a family of ``FAMILIES``; equal arguments give equal runs."""
-    made = Draw(np.random.default_rng(seed), runs, sizes, outside)
+    made = Draw(np.random.default_rng(seed), runs, sizes)
     for change in FAMILIES[family]:
         change(made)
     return made.learners()

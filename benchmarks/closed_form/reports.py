@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
+from benchmarks.closed_form.learners import KINDS, Array, Counts, Learners, step, validate, value
 from engineers.engineer import Engineer
 from engineers.knobs import dump
 from engineers.report import SliceResult, StageReport
-from envtuning.dynamics.learners import KINDS, Array, Counts, Learners, step, validate, value
 
 OBJECTIVE = "success_rate"
 DOSE = 100  # samples that even draws give to a slice in a stage

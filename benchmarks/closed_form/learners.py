@@ -3,7 +3,7 @@
 A slice has a *practice*, which grows with the data that it gets and starts at ``start``. Success on it stays at 0 up to the
 practice ``plateau`` and then rises to ``ceiling`` in an S, as it does in a small transformer. Data is counted in *doses*: a stage of even draws gives
 every slice a dose of 1. Runs are the leading dimension; where they differ in their number of slices, those that a run lacks have
-weight 0 and stand last. A further dimension between run and slice, such as several plans for each run, is written ``learners[:, None]``.
+weight 0 and stand last.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Learners:
         return len(self.weight)
 
     def __getitem__(self, which: Any) -> Learners:
-        """Some of the runs, or all with further dimensions."""
+        """Some of the runs."""
         return Learners(*(getattr(self, field.name)[which] for field in fields(self)))
 
     def alone(self, run: int) -> Learners:
@@ -92,8 +92,6 @@ def step(learners: Learners, practice: Array, shares: Array, focus: Array | None
 
 
 def _through(values: Array, matrix: Array) -> Array:
-    if matrix.ndim > 3:  # several plans for each run: one product for all
-        return values @ matrix[:, 0]
     return (values[:, None] @ matrix)[:, 0]
 
 

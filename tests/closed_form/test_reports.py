@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import engineers
+from benchmarks.closed_form.families import FAMILIES, Sizes, draw
+from benchmarks.closed_form.learners import KINDS, step, value
+from benchmarks.closed_form.reports import SkillsConfig, as_arrays, play
 from engineers import StageReport
-from envtuning.dynamics.families import FAMILIES, Sizes, draw
-from envtuning.dynamics.learners import KINDS, step, value
-from envtuning.dynamics.reports import SkillsConfig, as_arrays, play
 
 SMALL = Sizes((4, 6), (3, 5), (20, 40))
 

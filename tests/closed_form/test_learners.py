@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envtuning.dynamics.families import FAMILIES, draw
-from envtuning.dynamics.learners import KINDS, Learners, mastery, step, success, validate, value
+from benchmarks.closed_form.families import FAMILIES, draw
+from benchmarks.closed_form.learners import KINDS, Learners, mastery, step, success, validate, value
 
 
 def two(**given_):
@@ -99,12 +99,3 @@ def test_on_the_null_all_shares_are_equally_good(seed):
         even = step(learners, even, learners.even())
         other = step(learners, other, rng.dirichlet(np.full(other.shape[1], 0.1), len(learners)) + 1e-9)
     assert value(learners, other) == pytest.approx(value(learners, even), abs=1e-9)
-
-
-def test_several_plans_for_each_run_are_the_runs_one_by_one():
-    learners, rng = draw("transfer+causes", 4, 0), np.random.default_rng(0)
-    shares, focus = rng.random((4, 3, 32)), rng.dirichlet([1, 1, 1], (4, 3, 32))
-    together = step(learners[:, None], learners.start[:, None], shares, focus)
-    for plan in range(3):
-        alone = step(learners, learners.start, shares[:, plan], focus[:, plan])
-        assert together[:, plan] == pytest.approx(alone, abs=1e-12)
