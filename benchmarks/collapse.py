@@ -87,7 +87,7 @@ def table(figures: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    from envtuning.trainees.language.commands import pretrain_for
+    from envtuning.cli.pretraining import pretrain_for
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--steps", type=int, default=STEPS, help="optimiser steps of each weight")

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from benchmarks._command import arguments_of, command, record_if_asked
 from benchmarks._record import RESULTS
-from envtuning.runs import atomic
+from envtuning import atomic
 from envtuning.studies.intervals import t_mean
 
 KEPT = Path(__file__).parents[1] / "runs" / "gate"

@@ -26,8 +26,8 @@ from filelock import FileLock, Timeout
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
+from envtuning import atomic
 from envtuning.cli.arguments import parse_seeds
-from envtuning.runs import atomic
 from envtuning.studies.intervals import t_mean
 from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions

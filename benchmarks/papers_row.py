@@ -19,7 +19,7 @@ import numpy as np
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
-from envtuning.runs import atomic
+from envtuning import atomic
 from envtuning.trainees.lakes.policy import SharedPolicy
 from envtuning.trainees.ppo.trainee import PPOTrainee
 from mapf_frozenlake.suite import load_suite

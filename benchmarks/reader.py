@@ -33,7 +33,7 @@ from engineers.plain.causes import SMOOTHED
 from engineers.plain.share_rules import RULES, Rule, failure
 from engineers.proposal import Proposal
 from engineers.report import StageReport
-from envtuning.runs import atomic
+from envtuning import atomic
 from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import Interval, t_mean
 

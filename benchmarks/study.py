@@ -20,10 +20,10 @@ from benchmarks._record import RESULTS, conditions, raise_unless_committed, reco
 from benchmarks.study_figure import draw
 from envtuning.cli.arguments import listed_seeds
 from envtuning.runs.spec import SpecError
+from envtuning.show.pace import Pace
 from envtuning.show.terminal import make_console
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import Outcome, finished
-from envtuning.studies.pace import Pace
 from envtuning.studies.preregistered import StudySpec, load_study, part_of, seeds_of
 from envtuning.studies.study import Job, execute, is_done, plan
 from envtuning.studies.summary import Summary, markdown, summarise, summary_of

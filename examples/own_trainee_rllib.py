@@ -12,7 +12,7 @@ from gymnasium.vector import SyncVectorEnv
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.tune import register_env
 
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 from envtuning.trainees.base import Trainee
 from envtuning.trainees.process_state import process_state
 

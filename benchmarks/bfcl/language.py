@@ -22,7 +22,7 @@ PRESET = "tools-in-miniature"
 
 def run(version: Version) -> dict[str, Any]:
     """What ``envtuning pretrain --for`` and ``envtuning run`` do for the preset, with the CPU seconds of each."""
-    from envtuning.trainees.language.commands import pretrain_for
+    from envtuning.cli.pretraining import pretrain_for
 
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks._record import conditions
+from envtuning import atomic
 from envtuning.loop.run import start
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, load_spec

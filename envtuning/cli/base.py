@@ -88,7 +88,7 @@ def errors_in_one_sentence() -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader of the output has gone, so no message is needed
             raise
-        from envtuning.runs.atomic import in_a_sentence
+        from envtuning.atomic import in_a_sentence
 
         print_error("error", in_a_sentence(error))
         raise typer.Exit(1) from None

@@ -38,8 +38,8 @@ def pretrain(
 ) -> None:
     """Make a small language model with random weights and teach it right answers, for `trainee: {kind: grpo}`."""
     with trusting(trust):
+        from envtuning.cli.pretraining import pretrain_for, validated
         from envtuning.show.working import Working
-        from envtuning.trainees.language.commands import pretrain_for, validated
 
         spec, begin = load_spec(what), time.monotonic()
         with Working(console, "making the model …") as working:

@@ -11,10 +11,10 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
+from envtuning import atomic
 from envtuning.cli.arguments import Run, Runs, Trusted
 from envtuning.cli.base import app, console, trusting
 from envtuning.errors import RunError
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.tasks import next_task
 from envtuning.show.console import run_table, summary

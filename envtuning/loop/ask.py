@@ -16,12 +16,12 @@ from engineers.model.transcript import Exchange
 from engineers.patience import within
 from engineers.redaction import redact
 from engineers.report import Incident, StageReport
+from envtuning import atomic
 from envtuning.errors import RunError
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
 from envtuning.runs.state import Answer, StageState
+from envtuning.seeds import derive
 
 REDRAWS = 100
 CAPS = ("max_cost", "max_total_tokens")  # options that bound the cost of all questions of a run

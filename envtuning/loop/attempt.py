@@ -14,9 +14,9 @@ from envtuning.loop.observer import Progress
 from envtuning.loop.report import StageOutcome
 from envtuning.loop.validation import draw_probe
 from envtuning.runs.fading import faded, until_next_part
-from envtuning.runs.seeds import derive
 from envtuning.runs.tasks import closing_cost
 from envtuning.runs.transitions import Decision, History
+from envtuning.seeds import derive
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged
 from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
 

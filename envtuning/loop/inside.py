@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engineers.report import Incident
+from envtuning import atomic
 from envtuning.errors import RunError
-from envtuning.runs import atomic
 from envtuning.runs.checked import Files
 
 PREFIX = "inside-"

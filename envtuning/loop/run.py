@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engineers.report import Incident
+from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import contract
 from envtuning.loop.ask import ask, redraw
@@ -18,13 +19,12 @@ from envtuning.loop.contract import TraineeFailed, as_trainee_failed, load_check
 from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import StageRunner
 from envtuning.loop.validation import Suites, open_suites
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.resolve import raise_unless_askable, resolve
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import StageConfig, TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
+from envtuning.seeds import derive
 from envtuning.trainees.base import Trainee, WorkerLost
 from envtuning.worlds.episodes import slice_results
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from engineers.knobs import dump
 from engineers.report import Incident
+from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import inside
 from envtuning.loop.attempt import Attempt
@@ -20,7 +21,6 @@ from envtuning.loop.contract import TraineeFailed, as_trainee_failed, save_check
 from envtuning.loop.observer import Observer
 from envtuning.loop.report import StageOutcome, build_report
 from envtuning.loop.validation import Suites
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import Stage
 from envtuning.runs.state import Done, StageState

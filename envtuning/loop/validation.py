@@ -7,7 +7,7 @@ from typing import Any
 
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 
 
 @dataclass(frozen=True)

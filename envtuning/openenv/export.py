@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from envtuning.runs.atomic import storage_errors
+from envtuning.atomic import storage_errors
 from envtuning.worlds.registry import make_world
 
 COPIED = ("models.py", "client.py")  # a trainer needs these two and the package openenv

@@ -23,8 +23,8 @@ from engineers import untrusted
 from engineers.knobs import as_text
 from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable
+from envtuning import atomic
 from envtuning.errors import RunError
-from envtuning.runs import atomic
 
 NAME = "checksums.json"
 REMEDY = "restore it from a copy, or remove this run and start again"

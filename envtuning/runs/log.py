@@ -37,8 +37,9 @@ from pydantic import BaseModel, Field
 
 from engineers.knobs import KnobError, validated
 from engineers.report import Incident, StageReport
+from envtuning import atomic
 from envtuning.errors import RunError
-from envtuning.runs import atomic, checked
+from envtuning.runs import checked
 from envtuning.runs.checked import Files, damaged, parsed
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError

@@ -16,9 +16,9 @@ from engineers.knobs import KnobError, dump
 from engineers.registry import needs_trainee, raise_unless_from_file
 from engineers.sentences import in_sentences
 from envtuning.runs.sections import as_data
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.unknown_fields import unknown_fields
+from envtuning.seeds import derive
 from envtuning.trainees import LIVE, TraineeKind, form_of
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world

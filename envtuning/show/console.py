@@ -19,7 +19,7 @@ from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, RunState, StageState
 from envtuning.runs.tasks import Train, next_task
-from envtuning.studies.pace import Pace
+from envtuning.show.pace import Pace
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, if the output is not a terminal

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from envtuning import atomic
 from envtuning.extras import needs
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 
 NOT_METRICS = ("kind", "spent")

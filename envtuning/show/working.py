@@ -7,7 +7,7 @@ from types import TracebackType
 
 from rich.console import Console
 
-from envtuning.studies.pace import Pace
+from envtuning.show.pace import Pace
 
 
 class Working:

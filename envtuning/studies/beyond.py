@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from envtuning import atomic
 from envtuning.loop.validation import draw_suites
-from envtuning.runs import atomic, checked
+from envtuning.runs import checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError, load_spec
+from envtuning.seeds import derive
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import StudySpec

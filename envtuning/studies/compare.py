@@ -14,8 +14,8 @@ from typing import Any
 from rich.table import Table
 
 from engineers.counts import counted
+from envtuning import atomic
 from envtuning.loop.observer import Observer
-from envtuning.runs import atomic
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON

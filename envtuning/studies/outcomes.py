@@ -8,9 +8,9 @@ from pathlib import Path
 
 from envtuning.loop.contract import load_checkpoint
 from envtuning.runs.log import RunLog
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError
 from envtuning.runs.state import RunState
+from envtuning.seeds import derive
 from envtuning.studies.study import Arms, Job, begun
 from envtuning.worlds.episodes import pooled
 

@@ -18,15 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engineers.own import trust_only, trusted
+from envtuning import atomic
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
-from envtuning.runs import atomic, checked
+from envtuning.runs import checked
 from envtuning.runs.log import RunLog, runs_below
 from envtuning.runs.plan import Plan
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.tasks import next_task
-from envtuning.studies.pace import Pace
+from envtuning.show.pace import Pace
 
 FIRST_STAGE = "first-stage"  # the folders of shared stages, beside those of the arms
 

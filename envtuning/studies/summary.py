@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from envtuning.runs import atomic
+from envtuning import atomic
 from envtuning.runs.plan import Plan
 from envtuning.studies import beyond, budget, closed_loop
 from envtuning.studies.intervals import Interval

@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from engineers.from_file import DATA, PLAIN, Allowed, reads
 from engineers.own import object_at
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.process_state import process_state, set_threads
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from envtuning.extras import needs
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 from envtuning.worlds.text_world import Asked, TextWorld, answer_in, ask, judged
 from envtuning.worlds.world import Cases
 

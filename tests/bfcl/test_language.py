@@ -8,15 +8,15 @@ import random
 
 import pytest
 
+from envtuning.cli.pretraining import pretrain_for
 from envtuning.loop.run import start
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, load_spec
-from envtuning.trainees.language.commands import pretrain_for
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.tasks import EnvTurns
 from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
+from envtuning.trainees.language.tool_lessons import encoded, lesson, stumble, teach
 from envtuning.worlds.bfcl.config import BFCLConfig
-from envtuning.worlds.bfcl.lessons import encoded, lesson, stumble, teach
 from envtuning.worlds.bfcl.package import TOOL_CLASSES
 from envtuning.worlds.bfcl.pool import fitting
 from envtuning.worlds.bfcl.scripted import DONE

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from envtuning.trainees.language.tool_lessons import lesson
 from envtuning.worlds.bfcl.calls import MAX_CALLS, MAX_CHARACTERS, Call, Calls, EndOfTurn, Unreadable
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.env import BFCLMultiTurnEnv
 from envtuning.worlds.bfcl.episode import Conversation
-from envtuning.worlds.bfcl.lessons import lesson
 from envtuning.worlds.bfcl.package import SPLITS
 from envtuning.worlds.bfcl.reply_format import REPLY_FORMATS, read_reply, write_answer, write_calls
 from envtuning.worlds.bfcl.scripted import ground_truth_in, run_script

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
+from envtuning.cli import pretraining as commands
+from envtuning.cli.pretraining import pretrain_for, validated
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError, load_spec
-from envtuning.trainees.language import commands
-from envtuning.trainees.language.commands import pretrain_for, validated
+from envtuning.seeds import derive
 from envtuning.trainees.language.pretrain import Pretraining
 from tests.lazily import needed
 
@@ -88,7 +88,8 @@ def test_what_cannot_be_taught_is_refused_before_anything_is_drawn(lakes, taught
 
 @pytest.mark.parametrize(("samples", "passes"), [(None, 25), (1, 1), (6, 2), (7, 3), (300, 100)])
 def test_tools_are_taught_in_whole_passes_over_their_tasks(samples, passes, monkeypatch, tmp_path):
-    from envtuning.worlds.bfcl import lessons, pool
+    from envtuning.trainees.language import tool_lessons as lessons
+    from envtuning.worlds.bfcl import pool
     from envtuning.worlds.bfcl.config import BFCLConfig
     from envtuning.worlds.bfcl.world import BFCLWorld
 

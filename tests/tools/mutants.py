@@ -105,7 +105,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/runs": (
         "tests/envtuning/runs/test_run_keys.py",
         "tests/envtuning/runs/test_checked.py",
-        "tests/envtuning/runs/test_runs_atomic.py",
+        "tests/envtuning/test_atomic.py",
         "tests/envtuning/runs/test_unknown_fields.py",
         "tests/envtuning/loop/test_accounting.py",
         "tests/envtuning/loop/test_stage_rules.py",
@@ -162,7 +162,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/trainees/language": ("tests/language",),
     "envtuning/trainees/language/collapse.py": ("tests/language/test_collapse.py",),
-    "envtuning/trainees/language/commands.py": ("tests/language/test_commands.py",),
+    "envtuning/cli/pretraining.py": ("tests/language/test_commands.py",),
     "envtuning/trainees/language/evaluate.py": ("tests/language/test_evaluate.py",),
     "envtuning/trainees/language/lm.py": ("tests/language/test_lm.py", "tests/language/test_state.py"),
     "envtuning/trainees/language/learner.py": (
@@ -295,7 +295,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/worlds/bfcl/transcript": ("tests/bfcl/test_transcript.py", *BFCL),
     "envtuning/worlds/bfcl/world": ("tests/bfcl/test_world_counts.py", "tests/bfcl/test_world.py", *BFCL),
-    "envtuning/worlds/bfcl/lessons.py": ("tests/bfcl/test_language.py",),
+    "envtuning/trainees/language/tool_lessons.py": ("tests/bfcl/test_language.py",),
 }
 
 

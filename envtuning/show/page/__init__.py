@@ -11,8 +11,9 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from engineers.counts import money
+from envtuning import atomic
 from envtuning.extras import needs
-from envtuning.runs import atomic, checked
+from envtuning.runs import checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import COMPARISON
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart

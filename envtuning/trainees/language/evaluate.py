@@ -13,8 +13,8 @@ import engineers
 from engineers.model.chat import Chat, Completion, Message, Refused, TooLong
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.model.meter import BudgetExceeded, Meter
+from envtuning import atomic
 from envtuning.errors import RunError
-from envtuning.runs import atomic
 from mapf_frozenlake import EvaluationTable, InstanceSet, LakeError, plan_prompt
 from mapf_frozenlake.evaluation import evaluate
 from mapf_frozenlake.evaluation.run import Progress

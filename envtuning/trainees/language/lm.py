@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engineers import untrusted
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.from_file import DATA, reads
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envtuning.runs import atomic
+from envtuning import atomic
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.supervised import Taught, padded, step, tokens_of
 from envtuning.worlds.lakes.lessons import lessons_of

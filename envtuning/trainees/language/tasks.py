@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, Protocol
 
-from envtuning.runs.seeds import derive
+from envtuning.seeds import derive
 from envtuning.trainees.language.rows import rows_of
 from envtuning.worlds.lakes.play import alone, moves_of
 from envtuning.worlds.lakes.world import LakeWorld

@@ -21,11 +21,11 @@ from rich.console import Console
 
 from engineers.proposal import Change
 from engineers.report import Incident
+from envtuning.atomic import is_locked
 from envtuning.cli import views
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
-from envtuning.runs.atomic import is_locked
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text

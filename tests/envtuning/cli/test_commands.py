@@ -12,12 +12,12 @@ import pytest
 import envtuning.cli.runs
 import envtuning.cli.studies
 from engineers import own
+from envtuning import atomic
 from envtuning.cli import views
 from envtuning.cli.arguments import adjusted, listed_seeds, parse_seeds, parse_settings, run_name
 from envtuning.cli.base import trusting
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SpecError, load_spec, preset_text
 from envtuning.worlds.world import Film

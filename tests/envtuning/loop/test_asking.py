@@ -23,10 +23,11 @@ from engineers.model.context import context_named
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
 from engineers.report import SliceResult, StageReport
+from envtuning import atomic
 from envtuning.errors import RunError, SpecError
 from envtuning.loop import run as loop
 from envtuning.loop.ask import ask_engineer, make_engineer, recorded_replies, redraw, spent_before
-from envtuning.runs import atomic, checked
+from envtuning.runs import checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.resolve import resolve

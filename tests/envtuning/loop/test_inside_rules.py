@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import inside
 from envtuning.loop import run as loop
-from envtuning.runs import atomic
 from envtuning.runs.checked import Files
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import spec_of

@@ -114,7 +114,7 @@ def test_a_trainee_is_closed_whatever_an_observer_does_at_the_end(with_trainee, 
         ("wandb", "name it as 'package.module:factory'"),
         ("no.such:Thing", "'no.such' cannot be imported"),
         ("envtuning.loop.observer:Nobody", "cannot be made"),
-        ("envtuning.runs.seeds:derive", "cannot be made"),
+        ("envtuning.seeds:derive", "cannot be made"),
         ("builtins:dict", "made a dict: derive it from"),
     ],
 )

@@ -15,11 +15,11 @@ import envtuning.loop.run
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.state import TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
 from envtuning.runs.transitions import Reached
+from envtuning.seeds import derive
 from envtuning.show.console import HTML_WIDTH, summary
 from envtuning.trainees import TraineeKind
 from envtuning.trainees.scripted import ScriptedTrainee, difficulty, solve_chance

@@ -15,9 +15,9 @@ from envtuning.loop import run as loop
 from envtuning.loop.validation import draw_probe, draw_suites, draw_test, draw_validation, open_suites
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.transitions import Converged
+from envtuning.seeds import derive
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.episodes import Episode, pooled, rates, slice_results
 from envtuning.worlds.lakes import episodes as lake_episodes

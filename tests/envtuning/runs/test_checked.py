@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from envtuning import atomic
+from envtuning.atomic import StorageError
 from envtuning.errors import RunError
-from envtuning.runs import atomic, checked
-from envtuning.runs.atomic import StorageError
+from envtuning.runs import checked
 from envtuning.runs.checked import Files
 from envtuning.runs.state import Measured
 
@@ -128,7 +129,7 @@ def test_a_folder_that_is_half_removed_has_no_longer_its_name(tmp_path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("envtuning.runs.atomic.shutil.rmtree", killed)
+        patch.setattr("envtuning.atomic.shutil.rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
             atomic.clear(tmp_path)
     assert not (tmp_path / "checkpoint").exists()
@@ -170,7 +171,7 @@ def test_a_folder_without_a_lock_or_of_somebody_elses_is_not_locked(tmp_path, mo
     def refused(self, *_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("envtuning.runs.atomic.FileLock.__enter__", refused)
+    monkeypatch.setattr("envtuning.atomic.FileLock.__enter__", refused)
     assert not atomic.is_locked(tmp_path)
 
 

@@ -19,8 +19,8 @@ from engineers.own import trust_only
 from engineers.registry import raise_unless_from_file
 from engineers.terminal import TextConsole, visible
 from engineers.untrusted import NotReadable
+from envtuning import atomic
 from envtuning.errors import RunError
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.reading import read_mapping

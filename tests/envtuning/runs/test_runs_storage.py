@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from envtuning.atomic import StorageError, locked
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.runs import sections
-from envtuning.runs.atomic import StorageError, locked
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec

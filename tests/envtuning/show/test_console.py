@@ -13,9 +13,9 @@ import engineers
 from engineers import Proposal
 from engineers.proposal import Change, Usage
 from engineers.report import SliceResult
+from envtuning import atomic
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Progress
-from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, RunState, TestRecord
 from envtuning.show import console as shown

@@ -238,8 +238,8 @@ def test_worlds_are_made_by_name_or_place():
     for name, options, says in [
         ("seas", {}, "no world 'seas': the worlds are lakes"),
         ("no.module:World", {}, "cannot be imported"),
-        ("envtuning.runs.seeds:World", {}, "has no 'World'"),
-        ("envtuning.runs.seeds:derive", {"seed": 1}, "envtuning.runs.seeds:derive"),
+        ("envtuning.seeds:World", {}, "has no 'World'"),
+        ("envtuning.seeds:derive", {"seed": 1}, "envtuning.seeds:derive"),
         ("lakes", {"depth": 3}, "cannot be made with these options"),
     ]:
         with pytest.raises(UnknownWorld, match=says):

@@ -10,9 +10,10 @@ import signal
 
 import pytest
 
+from envtuning import atomic
+from envtuning.atomic import StorageError
 from envtuning.errors import RunError
-from envtuning.runs import atomic, checked
-from envtuning.runs.atomic import StorageError
+from envtuning.runs import checked
 
 
 def test_a_file_is_replaced_at_once_and_a_failed_draft_leaves_the_old_one(tmp_path):

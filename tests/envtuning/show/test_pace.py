@@ -1,6 +1,6 @@
 import pytest
 
-from envtuning.studies.pace import Pace
+from envtuning.show.pace import Pace
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from envtuning.studies.pace import Pace
     ],
 )
 def test_the_rest_is_estimated_by_what_is_done(of, done, seconds, said, monkeypatch):
-    monkeypatch.setattr("envtuning.studies.pace.time.monotonic", lambda: 1_000.0 + seconds)
+    monkeypatch.setattr("envtuning.show.pace.time.monotonic", lambda: 1_000.0 + seconds)
     pace = Pace(of, begun=1_000.0)
     for _ in range(done):
         pace.step()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from envtuning.runs import atomic
+from envtuning import atomic
 from envtuning.trainees.language.supervised import IGNORED
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package

@@ -10,8 +10,8 @@ import numpy as np
 
 from envtuning.loop.validation import draw_suites, draw_validation
 from envtuning.runs.plan import Plan
-from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.seeds import derive
 from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from envtuning.worlds.episodes import rates
 from mapf_frozenlake import LakeConfig, LakeError
@@ -72,8 +72,8 @@ def _on_lakes(spec: RunSpec, out: Path, also: Sequence[RunSpec], samples: int, s
 
 def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: Told) -> Path:
     """No training scenario is held out in any run, because the cut between them is stored."""
+    from envtuning.trainees.language.tool_lessons import teach
     from envtuning.worlds.bfcl.config import BFCLConfig
-    from envtuning.worlds.bfcl.lessons import teach
     from envtuning.worlds.bfcl.pool import fitting
     from envtuning.worlds.bfcl.world import BFCLWorld
 
