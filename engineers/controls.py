@@ -3,11 +3,10 @@
 A control changes *outcomes* alone: success by slice, failures, behaviour and training curves, of this stage and of earlier
 ones. The configs, the doses, the target and the rounds left stay the run's own.
 
-- *donor*: the outcomes of another run of the same engineer, stage by stage; one donor for a whole run.
 - *average*: the mean outcomes of development runs. This engineer follows the same schedule for every policy.
 - *permuted*: the run's own outcomes, with the slices' names exchanged by one fixed permutation.
 
-``engineers.make`` knows them as ``average/ENGINEER`` and ``permuted/ENGINEER``; the average of one run is a donor.
+``engineers.make`` knows them as ``average/ENGINEER`` and ``permuted/ENGINEER``.
 """
 
 from __future__ import annotations
@@ -69,11 +68,6 @@ class ControlledEngineer(Engineer):
         return self.engineer.propose(self.told(report), current, editable)
 
 
-def donor(engineer: Engineer, run: Run) -> ControlledEngineer:
-    """The engineer with the outcomes of another of its runs."""
-    return ControlledEngineer(engineer, lambda report: with_outcomes_of(run, report), "donor", Tier.FAMILY)
-
-
 def average(engineer: Engineer, runs: Sequence[Run]) -> ControlledEngineer:
     """The engineer with the mean outcomes of these runs."""
     mean = mean_run(runs)
@@ -122,7 +116,7 @@ def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
     """The report with the outcomes that this run had after the same stages. Raises ``ValueError`` if the run is shorter."""
     if len(run) <= report.stage:
         raise ValueError(
-            f"the donor has {len(run)} stages, and the report is of stage {report.stage}: give a longer run"
+            f"the other run has {len(run)} stages, and the report is of stage {report.stage}: give a longer run"
         )
     theirs = run[report.stage]
     return report.model_copy(

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from benchmarks.bfcl.abstention import abstention, gaps
+from benchmarks.bfcl.forks import with_tools
 from benchmarks.bfcl.halves import half_of
 from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.text_table import aligned, percent
@@ -25,7 +26,7 @@ from envtuning.worlds.bfcl.actionability.readers import (
 )
 from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.hints import augment
-from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load, with_tools
+from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 

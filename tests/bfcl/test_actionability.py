@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.bfcl.abstention import abstention, gaps
 from benchmarks.bfcl.actionability import masked
+from benchmarks.bfcl.forks import with_tools
 from benchmarks.bfcl.halves import first_tools, first_variants
 from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.traces import kinds_in, reweighted
@@ -24,7 +25,7 @@ from envtuning.worlds.bfcl.actionability.readers import (
     told_everything,
 )
 from envtuning.worlds.bfcl.calls import Call
-from envtuning.worlds.bfcl.package import PackageError, with_tools
+from envtuning.worlds.bfcl.package import PackageError
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import load_tasks
 from envtuning.worlds.bfcl.tools import Toolbox
