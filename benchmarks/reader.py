@@ -114,7 +114,7 @@ def figures(family: str, opened: dict[str, Array], ends: dict[str, Array]) -> di
     """The ends of the open loops, and of each other arm with its difference to the best of them."""
     rows = {}
     for name in [name for name in ends if name not in opened]:
-        over = gain(ends, name, list(opened), oracle=False)
+        over = gain(ends, name, list(opened))
         between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
         rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
     open_loop = {name: float(end.mean()) for name, end in opened.items()}

@@ -62,7 +62,7 @@ def success_of(result: str) -> Success:
 
 
 def over_open_loop(success: Success) -> Gain:
-    return gain(success, ENGINEER, [name for name in OPEN_LOOP if name in success], oracle=False)
+    return gain(success, ENGINEER, [name for name in OPEN_LOOP if name in success])
 
 
 def in_words(target: str) -> str:

@@ -145,7 +145,7 @@ def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeyp
     rules = next(row for row in summary.rows if row.arm == "rules")
     assert rules.against["uniform"].mean == pytest.approx(means["rules"] - means["uniform"])
     columns = {arm: [runs[arm, seed] for seed in (3, 4, 5)] for arm in means}
-    assert rules.above_open_loop == gain(columns, "rules", ["uniform", "written"], oracle=False)
+    assert rules.above_open_loop == gain(columns, "rules", ["uniform", "written"])
     assert summary.headroom == replace(rules.above_open_loop, matched=True)
     text = markdown(summary)
     assert "| `rules` | 5 | 3 |" in text
