@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.bfcl.abstention import abstention, gaps
 from benchmarks.bfcl.forks import with_tools
 from benchmarks.bfcl.halves import half_of
+from benchmarks.bfcl.readers import blindly, by_looking_around, told_everything
 from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.text_table import aligned, percent
 from benchmarks.bfcl.traces import kinds_in, reweighted
@@ -17,13 +18,7 @@ from envtuning.worlds.bfcl.actionability.measure import (
     draw_samples,
     recovered,
 )
-from envtuning.worlds.bfcl.actionability.readers import (
-    READERS,
-    blindly,
-    by_looking_around,
-    complains,
-    told_everything,
-)
+from envtuning.worlds.bfcl.actionability.readers import READERS, complains
 from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.hints import augment
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
