@@ -1,4 +1,4 @@
-"""``engineers`` and ``python -m engineers``: try an engineer on a report file, print its prompt, serve a model."""
+"""``engineers`` and ``python -m engineers``: try an engineer on a report file, print its prompt."""
 
 from __future__ import annotations
 

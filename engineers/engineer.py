@@ -53,7 +53,7 @@ def as_engineer(made: Any) -> Engineer:
     if not isinstance(engineer.tier, Tier):  # a class may give the number alone
         if isinstance(engineer.tier, bool) or engineer.tier not in list(Tier):
             raise TypeError(
-                f"engineer {engineer.name} has tier={engineer.tier!r}: give a whole number from 0 to {max(Tier)}"
+                f"engineer {engineer.name} has tier={engineer.tier!r}: give one of {', '.join(map(str, Tier))}"
             )
         engineer.tier = Tier(engineer.tier)
     return engineer

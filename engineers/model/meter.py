@@ -50,10 +50,6 @@ class Meter:
     questions: int = 0
     _reserved: tuple[int, int] = field(default=(0, 0), repr=False)
 
-    @property
-    def has_caps(self) -> bool:
-        return (self.max_total_tokens, self.max_cost) != (None, None)
-
     def reserve(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any] | None, answer: int) -> None:
         """Make sure that the question fits under the caps. Raises ``BudgetExceeded`` with the rest and the question's worst case."""
         prompt = most_tokens(messages, schema)

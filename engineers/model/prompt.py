@@ -176,7 +176,6 @@ def _render(
         "splits": material.splits,
         "in_interval": figures.in_interval,
         "training_results": report.training_results,
-        "probes": [(shown.beside(probe.config), probe.results) for probe in report.probes],
         "target": told,
         "target_words": report.target_words if context.target else "",
         "fixed": shown.fixed(told) if told else "",

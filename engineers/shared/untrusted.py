@@ -1,6 +1,6 @@
 """Files from untrusted sources: read as JSON within bounds, or refused in one sentence.
 
-All records of runs, ledgers, answers and trees are read by this module. Callers check the shape with their own models.
+All records of runs, ledgers and answers are read by this module. Callers check the shape with their own models.
 """
 
 from __future__ import annotations

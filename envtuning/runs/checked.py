@@ -260,8 +260,7 @@ def figures(path: Path, kind: Any) -> Any:
         found = untrusted.read_bytes(path)
         if found is None:
             return None
-        value = untrusted.parsed_lines(found) if path.suffix == ".jsonl" else untrusted.parsed(found)
-        return TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(untrusted.parsed(found))
     except NotReadable as error:
         raise RunError(f"{path} {error}: remove it, and it is made again") from error
     except ValidationError as error:

@@ -116,7 +116,7 @@ def _processes(count: int) -> Executor:
 def _cluster(waiting: Sequence[Job]) -> Executor:
     from envtuning.studies.on_ray import Cluster
 
-    return Cluster(waiting, lambda job: job.spec.trainee)
+    return Cluster(job.spec.trainee for job in waiting)
 
 
 def comparable(spec: RunSpec) -> RunSpec:

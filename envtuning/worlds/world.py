@@ -17,8 +17,7 @@ from engineers.shared.errors import UserError
 from envtuning.worlds.episodes import Episode
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 C = TypeVar("C", bound=BaseModel)
 
@@ -133,10 +132,6 @@ class World(ABC, Generic[C]):
         """Per slice, statistics of how the episodes were played, as means per episode. Empty by default."""
         return {}
 
-    def as_dealt(self, config: C) -> C:
-        """The config with ratios rounded to what cases really have, such as whole holes. For display; never draw from it."""
-        return config
-
     def splits(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, Split]]:
         """Per slice, success on parts of its episodes that have something in common. Empty by default."""
         return {}
@@ -144,12 +139,6 @@ class World(ABC, Generic[C]):
     def drawn(self, config: C, cases: Any) -> dict[str, dict[str, float]]:
         """Per slice, statistics of the probed cases: shares, sizes, distances. Empty by default."""
         return {}
-
-    def features(self, cases: Any) -> NDArray[np.float64]:
-        """Per case, the features that a config controls, each in 0…1, to compare the cases of two configs: [cases, features]."""
-        raise NotImplementedError(
-            f"the world {self.about.name!r} has no method features: give it one that describes its cases"
-        )
 
     def film(self, cases: Any, episode: Episode) -> Any | None:
         """The episode as a ``Film``; None if the world has no pictures."""

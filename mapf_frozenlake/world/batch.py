@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
@@ -51,8 +51,8 @@ class LakeBatch(LakeView):
     """``num_envs`` lakes in one struct of arrays.
 
     The k-th episode of an env with seed s is row hash(s, k) of a pool that the config fixes: the same in any process,
-    batch size and thread count. With ``instance``, every episode is played on that instance; ``choose`` picks the row of each
-    episode. ``max_size``, ``max_agents``, ``window`` and ``hints`` fix the shapes for good; configs change within them.
+    batch size and thread count. With ``instance``, every episode is played on that instance.
+    ``max_size``, ``max_agents``, ``window`` and ``hints`` fix the shapes for good; configs change within them.
     """
 
     def __init__(
@@ -73,7 +73,6 @@ class LakeBatch(LakeView):
         exclude: Any = None,
         certify: Certificate | None = None,
         instance: Instance | None = None,
-        choose: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
     ) -> None:
         config = config if config is not None else LakeConfig()
         raise_unless_counts(max_size=max_size, max_agents=max_agents, window=window)
@@ -97,7 +96,6 @@ class LakeBatch(LakeView):
             self._pool_options["size"] = pool_size
         self._threads = min(thread_count(num_threads), num_envs)
         self._instance = instance
-        self.choose = choose  # the pool's rows for the envs that begin; None: by seed and episode
         self._unborn, self._over = num_envs, 0  # number of envs without a first episode; number of envs to reset
         self.num_ended = 0  # episodes that the last step ended
         # [num_ended, A, …]: the last observations of the envs that ended in the last same-step step; never written again
@@ -235,9 +233,7 @@ class LakeBatch(LakeView):
         if instances is None:
             pool = self._pool if self._pool is not None else self.pool
             boards = self._boards
-            if self.choose is not None:
-                rows[:] = self.choose(envs)
-            elif self._threads > 1:
+            if self._threads > 1:
                 kernels.choose_rows(self._table, envs, rows, pool.size)
             elif kernels.begin_envs(self._table, envs, rows, boards, self._rules, ALONE, pool.size, pool.ready) == 0:
                 return  # rows chosen and envs begun by one call

@@ -70,11 +70,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/engineers/backends/test_extras.py",
         "tests/engineers/backends",
     ),
-    "engineers/backends/serve.py": (
-        "tests/engineers/backends/test_serve_rules.py",
-        "tests/engineers/backends/test_serve.py",
-        "tests/engineers/backends/test_hostile_replies.py",
-    ),
     "engineers/model/structured": (
         "tests/engineers/backends/test_structured_rules.py",
         "tests/engineers/backends/test_structured.py",
@@ -85,15 +80,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/shared/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
     "engineers/shared/terminal.py": ("tests/envtuning/runs/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/loop/test_stages.py", "tests/envtuning/cli/test_cli.py"),
-    "envtuning/atlas": ("tests/atlas/test_parts.py", "tests/atlas"),
-    "envtuning/dynamics": (
-        "tests/envtuning/dynamics/test_learners.py",
-        "tests/envtuning/dynamics/test_families.py",
-        "tests/envtuning/dynamics",
-    ),
     "envtuning/openenv": ("tests/doors/test_openenv.py",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
-    "envtuning/cli/atlas.py": ("tests/atlas/test_build.py", "tests/atlas/test_evidence.py"),
     "envtuning/cli": (
         "tests/envtuning/cli/test_commands.py",
         "tests/envtuning/cli/test_cli.py",
@@ -162,7 +150,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/studies/test_study.py",
         "tests/envtuning/studies/test_tune.py",
     ),
-    "envtuning/studies/credit.py": ("tests/envtuning/studies/test_study_parts.py", "tests/atlas/test_credit.py"),
     "envtuning/testing": ("tests/envtuning/testing/test_promises.py", "tests/envtuning/testing/test_testing.py"),
     "envtuning/trainees": ("tests/envtuning/loop/test_stages.py", "tests/envtuning/loop/test_validation.py"),
     "envtuning/trainees/__init__.py": ("tests/envtuning/trainees/test_kinds.py", "tests/envtuning/loop/test_stages.py"),
@@ -171,7 +158,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/trainees/test_lake_network.py",
         "tests/envtuning/trainees/test_lake_sampling.py",
         "tests/envtuning/trainees/test_rllib_rollout.py",
-        "tests/envtuning/trainees/test_levels.py",
         "tests/envtuning/trainees/test_ppo_trainee.py",
     ),
     "envtuning/trainees/language": ("tests/language",),
@@ -300,7 +286,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/worlds/bfcl/rewards": ("tests/bfcl/test_rewards.py", *BFCL),
     "envtuning/worlds/bfcl/scripted": ("tests/bfcl/test_scripted.py", *BFCL),
     "envtuning/worlds/bfcl/splits": ("tests/bfcl/test_splits.py", *BFCL),
-    "envtuning/worlds/bfcl/statistics": ("tests/bfcl/test_intervals.py", *BFCL),
     "envtuning/worlds/bfcl/tasks": ("tests/bfcl/test_tasks.py", *BFCL),
     "envtuning/worlds/bfcl/tools": (
         "tests/bfcl/test_toolbox.py",

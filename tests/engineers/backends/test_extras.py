@@ -35,7 +35,7 @@ def python(code: str) -> str:
 
 
 def test_importing_every_backend_loads_no_sdk() -> None:
-    imports = "; ".join(f"import engineers.backends.{name}" for name in (*BACKENDS, "serve"))
+    imports = "; ".join(f"import engineers.backends.{name}" for name in BACKENDS)
     loaded = python(f"import sys; {imports}; print([name for name in {HEAVY} if name in sys.modules])")
     assert loaded.strip() == "[]"
 

@@ -16,7 +16,6 @@ WORDS = (
     "aside",
     "behaviour",
     "failure_meanings",
-    "probes",
     "splits",
     "target_words",
     "trainee",
