@@ -184,7 +184,7 @@ def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
         ("own_engineers:", UnknownEngineer, "own_engineers has no ''"),
         ("own_engineers:NUMBER", UnknownEngineer, "'own_engineers:NUMBER' is not declared"),
         ("own_engineers:Plain/x", UnknownEngineer, "own_engineers:Plain takes nothing after the slash"),
-        ("own_engineers:nothing", TypeError, "made a Mute, which is not an engineer: it needs a name and propose"),
+        ("own_engineers:nothing", TypeError, "made a Mute, which is not an engineer: derive its class"),
         ("own_engineers:slashless", TypeError, r"first argument.* write make\(rest, …\)"),
     ],
 )
