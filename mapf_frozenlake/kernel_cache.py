@@ -16,9 +16,9 @@ from numba.core.caching import CompileResultCacheImpl
 
 PACKAGE = Path(__file__).parent
 SOURCES = {  # folder -> the sources of its kernels; enums of types are constants in them
-    "world": ("subkernels.py", "types.py", "world/*.py"),
+    "world": ("subkernels.py", "random_bits.py", "types.py", "world/*.py"),
     "solvers": ("subkernels.py", "types.py", "solvers/*.py"),
-    "generator": ("subkernels.py", "types.py", "world/jit.py", "world/rng.py", "solvers/*.py", "generator/*.py"),
+    "generator": ("subkernels.py", "random_bits.py", "types.py", "solvers/*.py", "generator/*.py"),
 }
 
 
