@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mapf_frozenlake.subkernels import SUBKERNEL
+from mapf_frozenlake.numba_private import NO_COUNTS, SUBKERNEL
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MUL_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MUL_2 = np.uint64(0x94D049BB133111EB)
 
 
-@njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True, **SUBKERNEL)
+@njit(nogil=True, error_model="numpy", forceinline=True, **NO_COUNTS, **SUBKERNEL)
 def mix(key, counter):
     """64 well-mixed bits of (key, counter): SplitMix64's finaliser, twice."""
     z = key + _GOLDEN * (counter + np.uint64(1))

@@ -7,8 +7,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.instance_arrays import InstanceData
+from mapf_frozenlake.numba_private import SUBKERNEL
 from mapf_frozenlake.random_bits import mix
-from mapf_frozenlake.subkernels import SUBKERNEL
 from mapf_frozenlake.types import Instance
 
 _HOLE, _AGENT, _SHAPE = np.uint64(1), np.uint64(2), np.uint64(3)  # keys that separate the kinds of facts
