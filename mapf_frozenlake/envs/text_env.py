@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import gymnasium as gym
@@ -15,7 +15,7 @@ from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, augme
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable, outcome
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import as_config, options_from
+from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, given_among, options_from
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.judge import judge
 from mapf_frozenlake.text import (
@@ -29,8 +29,8 @@ from mapf_frozenlake.text import (
     turns_prompt,
 )
 from mapf_frozenlake.text.rewards import plan_reward
-from mapf_frozenlake.types import Action, Instance
-from mapf_frozenlake.world.rewards import team_means
+from mapf_frozenlake.types import Action, Certificate, Instance
+from mapf_frozenlake.world.rewards import RewardFunction, team_means
 
 Mode = Literal["plan", "turns"]
 MAX_OBSERVATION, MAX_ACTION = 200_000, 1_000  # characters; longer replies are read, too
@@ -69,17 +69,41 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         style: TextStyle = "paper",
         render_mode: str | None = None,
         augmenter: LakeAugmenter = augment,
-        **kwargs: Any,
+        *,
+        size: Sizes | None = None,
+        num_agents: int | Mapping[int, float] | None = None,
+        hole_ratio: float | None = None,
+        wait_ratio: float | None = None,
+        min_distance: int | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | None = None,
+        desc: str | Sequence[str] | None = None,
+        instance: Instance | Mapping[str, Any] | str | None = None,
+        is_slippery: bool | None = None,
+        success_rate: float | None = None,
+        collisions: Collisions | None = None,
+        horizon: int | None = None,
+        reward: str | RewardFunction | None = None,
+        feedback: bool | None = None,
+        hint_strength: float | None = None,
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        pool_size: int | None = None,
+        certify: Certificate | None = None,
+        exclude: Any = None,
+        choose: Choose | None = None,
+        num_threads: int | None = 1,
+        **unknown: Any,
     ) -> None:
+        given = given_among(locals())
         if mode not in get_args(Mode):
             raise LakeError(f"mode={mode!r}: give 'plan' or 'turns'")
         if style not in STYLES:
             raise LakeError(f"style={style!r}: give one of {', '.join(map(repr, STYLES))}")
         if render_mode not in (None, "ansi"):
             raise LakeError(f"render_mode={render_mode!r}: the text interface renders 'ansi' only; give that or None")
-        if mode == "plan" and callable(kwargs.get("reward")):
+        if mode == "plan" and callable(reward):
             raise LakeError("reward is a callable, which pays single steps: name a reward, or use mode='turns'")
-        options = options_from({**kwargs, "observation": "compact"}, also=("mode", "style", "augmenter"))
+        options = options_from(given | {"observation": "compact"}, also=("mode", "style", "augmenter"))
         _refuse_slippery(options.config)
         self.mode, self.style, self.render_mode, self.augmenter = mode, style, render_mode, augmenter
         self.batch = options.make_batch(1)
