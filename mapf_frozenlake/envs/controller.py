@@ -71,4 +71,5 @@ def outcome(batch: LakeBatch, env: int = 0) -> dict[str, Any]:
         "is_success": success,  # Stable-Baselines3's name
         "valid": bool(batch.valid[env]),
         "optimal": None if optimal < 0 else bool(optimal),
+        "slice": batch.slices[env],
     }

@@ -28,7 +28,8 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
 
     With ``flat=True`` the observation is one vector; with ``discrete=True`` the action of a single agent is ``Discrete(5)``.
     ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success`` (and
-    ``is_success``, the same by another name), ``valid`` and ``optimal`` (None if the least makespan is unknown or the world slips).
+    ``is_success``, the same by another name), ``valid``, ``optimal`` (None if the least makespan is unknown or the world slips) and
+    ``slice``, the name of the config's slice from which the board was drawn (None if it was given).
 
     Every interface takes these arguments; all are optional:
 

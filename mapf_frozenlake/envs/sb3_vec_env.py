@@ -157,6 +157,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         final = info["final_info"]
         outcome = {name: final[name][row] for name in SUCCESS_KEYS}
         outcome["is_success"] = outcome[self._success_key]
+        outcome["slice"] = final["slice"][row]
         elapsed = round(time.time() - self._began, 6)
         return outcome | {
             "terminal_observation": info["final_obs"][row],

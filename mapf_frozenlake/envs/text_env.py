@@ -170,6 +170,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             "is_success": verdict.valid,
             "valid": verdict.valid,
             "optimal": verdict.optimal,
+            "slice": self.batch.current_slices[0],
         }
         result = "The plan is valid." if verdict.valid else "The plan is not valid."
         hint = self._hint(PlanEvent(reply, result, not verdict.valid, instance, plan, verdict))

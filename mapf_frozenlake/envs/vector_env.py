@@ -155,7 +155,8 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             "is_success": batch.success & over,
             "valid": batch.valid & over,
             "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
-        } | dict.fromkeys(("_success", "_is_success", "_valid", "_optimal"), over)
+            "slice": np.where(over, batch.slices, None),
+        } | dict.fromkeys(("_success", "_is_success", "_valid", "_optimal", "_slice"), over)
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             return self._events_of(moved) | outcome
         assert batch.final_observation is not None

@@ -77,6 +77,7 @@ def advance(state, e, actions):
     else:
         return
     episode.status = OVER
+    episode.ended_slice = episode.slice
     episode.success = success
     episode.valid = success and not episode.violated
     episode.optimal = -1

@@ -25,6 +25,8 @@ EPISODE = np.dtype(
         ("height", np.int16),
         ("width", np.int16),
         ("num_agents", np.int16),  # number of agents, which fill the first slots
+        ("slice", np.int16),  # key of the config's slice from which the board was drawn; -1 if it was given
+        ("ended_slice", np.int16),  # the same, of the last finished episode
         ("status", np.int8),  # UNBORN, RUNNING, OVER or FRESH
         ("reward", np.int8),  # index into rewards.REWARDS
         ("ends_on_conflict", np.bool_),
@@ -100,6 +102,7 @@ def place(state, e, row, boards):
     episode = state.episode[e]
     episode.height, episode.width = heights[row], widths[row]
     episode.num_agents, episode.makespan = num_agents[row], boards.makespan[row]
+    episode.slice = boards.slices[row]
     terrain[:] = OFF
     occupant[:] = 0
     owner[:] = 0

@@ -73,4 +73,5 @@ def open_boards(table):
         array_at(table[9], (m, agents, 2), np.int16),
         array_at(table[10], (m, agents, 2), np.int16),
         array_at(table[11], (m,), np.int32),
+        array_at(table[12], (m,), np.int16),
     )

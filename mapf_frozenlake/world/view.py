@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.types import Instance
+from mapf_frozenlake.types import MAX_SIZE, Instance
 from mapf_frozenlake.world.move import HOLE
 from mapf_frozenlake.world.snapshot import Snapshot
 from mapf_frozenlake.world.state import EPISODE, OVER, State
+
+_SLICES = np.array([*map(str, range(MAX_SIZE + 1)), None], dtype=object)  # names by key; -1: None
 
 
 class LakeView:
@@ -86,6 +88,16 @@ class LakeView:
     def optimal(self) -> NDArray[np.int8]:
         """[n]: 1 valid at the certified makespan, 0 not, -1 if that is unknown or the world slips."""
         return self._fields["optimal"]
+
+    @property
+    def slices(self) -> NDArray[np.object_]:
+        """[n]: the name of the config's slice from which the last finished episode was drawn; None if its board was given."""
+        return _SLICES[self._fields["ended_slice"]]
+
+    @property
+    def current_slices(self) -> NDArray[np.object_]:
+        """[n]: the same of the current episode."""
+        return _SLICES[self._fields["slice"]]
 
     def holes(self, env: int = 0) -> NDArray[np.bool_]:
         """[height, width]: the board of one env."""
