@@ -16,6 +16,7 @@ from mapf_frozenlake.constants import (
     MAX_SIZE,
     MIN_SIZE,
     NUM_ACTIONS,
+    ON_GOAL,
     VIOLATIONS,
     Action,
     BoolGrid,
@@ -23,6 +24,7 @@ from mapf_frozenlake.constants import (
     Certificate,
     Event,
     FailureKind,
+    OnGoal,
 )
 from mapf_frozenlake.errors import LakeError
 
@@ -32,6 +34,7 @@ __all__ = [
     "MAX_SIZE",
     "MIN_SIZE",
     "NUM_ACTIONS",
+    "ON_GOAL",
     "VIOLATIONS",
     "Action",
     "BoolGrid",
@@ -40,6 +43,7 @@ __all__ = [
     "Event",
     "FailureKind",
     "Instance",
+    "OnGoal",
     "Plan",
     "Solution",
     "Verdict",

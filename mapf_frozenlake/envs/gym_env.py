@@ -15,7 +15,7 @@ from mapf_frozenlake.envs.one_lake import OneLake
 from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, as_instance, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import Certificate, Instance
+from mapf_frozenlake.types import Certificate, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -63,6 +63,7 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
         instance: Instance | Mapping[str, Any] | str | None = None,
         is_slippery: bool | None = None,
         success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
         collisions: Collisions | None = None,
         horizon: int | None = None,
         reward: str | RewardFunction | None = None,

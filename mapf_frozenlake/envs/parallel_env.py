@@ -19,7 +19,7 @@ from mapf_frozenlake.envs.one_lake import OneLake
 from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import NUM_ACTIONS, Action, Certificate, Instance
+from mapf_frozenlake.types import NUM_ACTIONS, Action, Certificate, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.layout import space_of
 from mapf_frozenlake.world.rewards import RewardFunction
@@ -68,6 +68,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         instance: Instance | Mapping[str, Any] | str | None = None,
         is_slippery: bool | None = None,
         success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
         collisions: Collisions | None = None,
         horizon: int | None = None,
         reward: str | RewardFunction | None = None,
@@ -156,21 +157,28 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
             joint[0, self.possible_agents.index(agent)] = action
         _, rewards, terminated, truncated, events = self.batch.step(joint)
         live = self.agents
+        slots = [self.possible_agents.index(agent) for agent in live]
         over = bool(terminated[0] or truncated[0])
-        infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, i])} for i, agent in enumerate(live)}
+        # Under on_goal="finish", an agent that has left the board is terminated before the others; in a fixed roster it stays.
+        left = dict.fromkeys(live, False)
+        if not self.fixed_roster:
+            left = {agent: not self.batch.active[0, slot] for agent, slot in zip(live, slots)}
+        infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, slot])} for agent, slot in zip(live, slots)}
         if over:
             came_of_it = outcome(self.batch)
             infos = {agent: info | came_of_it for agent, info in infos.items()}
+        for agent in live:
+            if left[agent]:
+                infos[agent]["slice"] = self.batch.current_slices[0]
         if self._recorder is not None:
             self._recorder.add(self.snapshot(joint[0]))
         seen = self._seen(infos)
-        if over:
-            self.agents = []
+        self.agents = [] if over else [agent for agent in live if not left[agent]]
         return (
             seen,
-            {agent: float(rewards[0, i]) for i, agent in enumerate(live)},
-            dict.fromkeys(live, bool(terminated[0])),
-            dict.fromkeys(live, bool(truncated[0])),
+            {agent: float(rewards[0, slot]) for agent, slot in zip(live, slots)},
+            {agent: bool(terminated[0]) or left[agent] for agent in live},
+            {agent: bool(truncated[0]) and not left[agent] for agent in live},
             infos,
         )
 
@@ -178,12 +186,14 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         """The observations of all agents; puts the masks into the infos if ``action_mask`` is "info"."""
         rows = self.batch.observation[0]
         whole = self.batch.observation_name == "compact"
+        slots = {agent: self.possible_agents.index(agent) for agent in self.agents}
         seen = {
-            agent: np.roll(rows, -i, axis=0).ravel() if whole else rows[i].copy() for i, agent in enumerate(self.agents)
+            agent: np.roll(rows, -slot, axis=0).ravel() if whole else rows[slot].copy() for agent, slot in slots.items()
         }
         if self._mask_in is None:
             return dict(seen)
-        masks = dict(zip(self.agents, self.batch.action_masks()[0].astype(np.int8)))
+        every = self.batch.action_masks()[0].astype(np.int8)
+        masks = {agent: every[slot] for agent, slot in slots.items()}
         if self._mask_in == "info":
             for agent, mask in masks.items():
                 infos[agent]["action_mask"] = mask

@@ -16,7 +16,7 @@ from mapf_frozenlake.envs.controller import CONTROLLER
 from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import NUM_ACTIONS, Certificate, Instance
+from mapf_frozenlake.types import NUM_ACTIONS, Certificate, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.layout import space_of
 from mapf_frozenlake.world.rewards import RewardFunction
@@ -63,6 +63,7 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         instance: Instance | Mapping[str, Any] | str | None = None,
         is_slippery: bool | None = None,
         success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
         collisions: Collisions | None = None,
         horizon: int | None = None,
         reward: str | RewardFunction | None = None,

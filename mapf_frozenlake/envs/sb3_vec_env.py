@@ -19,12 +19,13 @@ from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among,
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError, UnknownArgument
-from mapf_frozenlake.types import Certificate, Instance
+from mapf_frozenlake.types import Certificate, Instance, OnGoal
 from mapf_frozenlake.world.given import raise_unless_one_of
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
 SUCCESS_KEYS = ("success", "valid", "optimal")
+_NOBODY = np.zeros(0, np.bool_)
 Indices = int | Sequence[int] | None
 
 
@@ -65,6 +66,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         instance: Instance | Mapping[str, Any] | str | None = None,
         is_slippery: bool | None = None,
         success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
         collisions: Collisions | None = None,
         horizon: int | None = None,
         reward: str | RewardFunction | None = None,
@@ -158,6 +160,8 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         outcome = {name: final[name][row] for name in SUCCESS_KEYS}
         outcome["is_success"] = outcome[self._success_key]
         outcome["slice"] = final["slice"][row]
+        if final.get("_throughput", _NOBODY)[row : row + 1].any():
+            outcome["throughput"] = float(final["throughput"][row])
         elapsed = round(time.time() - self._began, 6)
         return outcome | {
             "terminal_observation": info["final_obs"][row],

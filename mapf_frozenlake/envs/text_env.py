@@ -29,8 +29,8 @@ from mapf_frozenlake.text import (
     turns_prompt,
 )
 from mapf_frozenlake.text.rewards import plan_reward
-from mapf_frozenlake.types import Action, Certificate, Instance
-from mapf_frozenlake.world.rewards import RewardFunction, team_means
+from mapf_frozenlake.types import Action, Certificate, Instance, OnGoal
+from mapf_frozenlake.world.rewards import RewardFunction
 
 Mode = Literal["plan", "turns"]
 MAX_OBSERVATION, MAX_ACTION = 200_000, 1_000  # characters; longer replies are read, too
@@ -80,6 +80,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         instance: Instance | Mapping[str, Any] | str | None = None,
         is_slippery: bool | None = None,
         success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
         collisions: Collisions | None = None,
         horizon: int | None = None,
         reward: str | RewardFunction | None = None,
@@ -104,8 +105,9 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         if mode == "plan" and callable(reward):
             raise LakeError("reward is a callable, which pays single steps: name a reward, or use mode='turns'")
         options = options_from(given | {"observation": "compact"}, also=("mode", "style", "augmenter"))
-        _refuse_slippery(options.config)
-        self.mode, self.style, self.render_mode, self.augmenter = mode, style, render_mode, augmenter
+        self.mode = mode
+        self._refuse(options.config)
+        self.style, self.render_mode, self.augmenter = style, render_mode, augmenter
         self.batch = options.make_batch(1)
         self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)
         self.action_space = AnyText(MAX_ACTION, min_length=0, charset=CHARACTERS)
@@ -128,7 +130,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         self._over, self._unread = False, 0
         if self.mode == "plan":
             return plan_prompt(self.instance, self.style), {}
-        return turns_prompt(self.instance, int(self.batch.horizon[0]), self.style), {}
+        return turns_prompt(self.instance, int(self.batch.horizon[0]), self.style, self._rules.on_goal), {}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self.instance is None or self._over:
@@ -142,7 +144,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
         """Use this config from the next reset on."""
         config = as_config(config)
-        _refuse_slippery(config)
+        self._refuse(config)
         self.batch.set_config(config)
 
     def get_config(self) -> LakeConfig:
@@ -184,9 +186,9 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         moves = np.full(self.batch.max_agents, Action.WAIT, dtype=np.int64)
         if not isinstance(read, ParseError):
             moves[: instance.num_agents] = read
-        before = self.batch.positions[0, : instance.num_agents]
+        before, aims = self.batch.positions[0, : instance.num_agents], self.batch.goals[0, : instance.num_agents]
         stepped = self.batch.step(moves[None])
-        team, events = team_means(stepped.rewards, self.batch.active), stepped.events[0].copy()
+        team, events = self.batch.team_reward.copy(), stepped.events[0].copy()
         terminated, truncated = bool(stepped.terminated[0]), bool(stepped.truncated[0])
         self._over = terminated or truncated
         info: dict[str, Any] = {"parse_error": str(read) if unread else None, "actions": None if unread else read}
@@ -197,18 +199,23 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
                 info |= {"valid": False, "optimal": None if info["optimal"] is None else False}
         step, horizon = int(self.batch.step_count[0]), int(self.batch.horizon[0])
         positions = self.batch.positions[0, : instance.num_agents]
-        result = state_text(instance, positions, step, horizon, self.style)
+        goals = self.batch.goals[0, : instance.num_agents] if self._rules.on_goal == "next" else None
+        result = state_text(instance, positions, step, horizon, self.style, goals)
         made = read if isinstance(read, ParseError) else moves[: instance.num_agents]
-        hint = self._hint(turn_event(reply, result, instance, before, made, events[: instance.num_agents]))
+        hint = self._hint(turn_event(reply, result, instance, before, made, events[: instance.num_agents], aims))
         observation = f"{hint}\n{result}" if hint else result
         return observation, 0.0 if unread else float(team[0]), terminated, truncated, info
 
+    def _refuse(self, config: LakeConfig) -> None:
+        if config.is_slippery:
+            raise LakeError(
+                "is_slippery=True: the text interface has no slippery ice; use is_slippery=False, or MAPFFrozenLake-v0"
+            )
+        if self.mode == "plan" and config.on_goal != "wait":
+            raise LakeError(
+                f"on_goal={config.on_goal!r} is played step by step, but mode='plan' judges a whole plan by on_goal='wait': "
+                "use mode='turns'"
+            )
+
     def _hint(self, event: LakeEvent) -> str | None:
         return self.augmenter(event) if self._rules.feedback else None
-
-
-def _refuse_slippery(config: LakeConfig) -> None:
-    if config.is_slippery:
-        raise LakeError(
-            "is_slippery=True: the text interface has no slippery ice; use is_slippery=False, or MAPFFrozenLake-v0"
-        )

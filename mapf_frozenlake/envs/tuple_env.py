@@ -14,7 +14,7 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable
 from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among
 from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv, StateName
-from mapf_frozenlake.types import Certificate, Instance
+from mapf_frozenlake.types import Certificate, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -46,6 +46,7 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         instance: Instance | Mapping[str, Any] | str | None = None,
         is_slippery: bool | None = None,
         success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
         collisions: Collisions | None = None,
         horizon: int | None = None,
         reward: str | RewardFunction | None = None,

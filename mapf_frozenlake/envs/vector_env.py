@@ -18,7 +18,7 @@ from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, g
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
-from mapf_frozenlake.types import Certificate, Instance
+from mapf_frozenlake.types import Certificate, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -28,6 +28,7 @@ _AUTORESET = {
     AutoresetMode.DISABLED: "disabled",
 }
 _RENDER_MODES = tuple(mode for mode in RENDER_MODES if mode != "human")  # one window shows one lake
+_NO_SLICE = np.array(None, dtype=object)
 _OPTIMAL = np.array([False, True, None], dtype=object)  # indexed by the batch's code: 0, 1, -1
 
 
@@ -60,6 +61,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         instance: Instance | Mapping[str, Any] | str | None = None,
         is_slippery: bool | None = None,
         success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
         collisions: Collisions | None = None,
         horizon: int | None = None,
         reward: str | RewardFunction | None = None,
@@ -155,8 +157,10 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             "is_success": batch.success & over,
             "valid": batch.valid & over,
             "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
-            "slice": np.where(over, batch.slices, None),
+            "slice": np.where(over, batch.slices, _NO_SLICE),
         } | dict.fromkeys(("_success", "_is_success", "_valid", "_optimal", "_slice"), over)
+        if (lifelong := over & batch.lifelong).any():
+            outcome |= {"throughput": batch.throughput * lifelong, "_throughput": lifelong}
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             return self._events_of(moved) | outcome
         assert batch.final_observation is not None

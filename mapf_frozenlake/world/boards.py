@@ -31,7 +31,7 @@ def boards_of(instances: InstanceSet, *, drawn: bool = False) -> Boards:
     """The same arrays; copies only those whose memory layout differs from the kernels'. ``drawn``: from the env's config."""
     columns = [np.ascontiguousarray(getattr(instances, name)) for name in Boards._fields if name != "slices"]
     slices = np.ascontiguousarray(instances.heights) if drawn else np.full(len(instances), -1, np.int16)
-    return Boards(*columns, slices)  # a slice's key is its boards' height
+    return Boards(*[*columns, slices])  # a slice's key is its boards' height
 
 
 def given_boards(

@@ -10,6 +10,7 @@ from mapf_frozenlake.world.jit import subkernel
 
 _EPISODE_SALT = np.uint64(0x6C616B65)
 _POOL_SALT = np.uint64(0x706F6F6C)
+_GOAL_SALT = np.uint64(0x676F616C)
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2**-53
 
 
@@ -24,6 +25,13 @@ def slip_uniform(key, step, row, col):
 def episode_key(seed, episode):
     """The key of an env's episode, from the env's seed and the episode's number alone."""
     return mix(mix(np.uint64(seed), _EPISODE_SALT), np.uint64(episode))
+
+
+@subkernel
+def goal_draw(key, agent, count, tries):
+    """64 bits for an agent's goal number ``count`` (0: its first) in the episode with this key."""
+    stream = mix(mix(key, _GOAL_SALT), np.uint64(agent) << np.uint64(32) | np.uint64(count))
+    return mix(stream, np.uint64(tries))
 
 
 @subkernel
