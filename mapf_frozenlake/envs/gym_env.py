@@ -36,7 +36,7 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
     boards         ``size`` (4), ``num_agents`` (2; a count, or a weight for each), ``hole_ratio`` (0.2), ``wait_ratio`` (None: left
                    to chance), ``min_distance`` (1); or ``config``; or one board for all episodes: ``desc`` or ``instance``.
                    Configs and instances also as JSON
-    rules          ``is_slippery`` (False), ``success_rate`` (1/3), ``collisions`` ("block"), ``horizon`` (None: 4 · (rows +
+    rules          ``on_goal`` ("wait", "finish" or "next"), ``is_slippery`` (False), ``success_rate`` (1/3), ``collisions`` ("block"), ``horizon`` (None: 4 · (rows +
                    columns)), ``reward`` ("sparse"; or a function of a ``rewards.Transition``), ``feedback`` (True),
                    ``hint_strength`` (1); each replaces the config's
     spaces         ``observation`` ("ego", "grid" or "compact"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
