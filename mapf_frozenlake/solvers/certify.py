@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import cfunc, types
-from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from mapf_frozenlake.numba_private import TypingError
 from mapf_frozenlake.solvers.bits import entry, inlined
 from mapf_frozenlake.solvers.board import GOALS_ONLY, Board, Problem, make_problem
 from mapf_frozenlake.solvers.decide import decide, no_blame
