@@ -20,7 +20,7 @@ export RAY_USAGE_STATS_ENABLED ?= 0
 # Tests start hundreds of Pythons, each of which would compile our modules again where byte code is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-fast test-world test-engineers test-backends test-loop test-trainees test-language test-tools test-atlas test-pages prove mutants worlds newest lint types check format clients fuzz bench bench-quick clean docs setup setup-dev tools-data
+.PHONY: help demo test test-fast test-world test-engineers test-backends test-loop test-trainees test-language test-tools test-pages prove mutants worlds newest lint types check format clients fuzz bench bench-quick clean docs setup setup-dev tools-data
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,7 +42,6 @@ test-loop: ## Runs, stages, reports, comparisons, worlds, curricula and the comm
 test-trainees: ## The trainees of lakes and of Stable-Baselines3, but for those that start Ray
 test-language: ## Language models as trainees and as engineers
 test-tools: ## Tool use
-test-atlas: ## Trees of stages, and learners in closed form
 test-pages: ## What the pages say: links, figures, commands, names
 
 LOOP := loop runs cli show studies worlds curriculum testing
@@ -53,9 +52,8 @@ test-loop: PLACES = $(LOOP:%=tests/envtuning/%)
 test-trainees: PLACES = tests/envtuning/trainees
 test-language: PLACES = tests/language
 test-tools: PLACES = tests/bfcl tests/doors
-test-atlas: PLACES = tests/atlas tests/envtuning/dynamics
-test-pages: PLACES = tests/project
-test-world test-engineers test-backends test-loop test-trainees test-language test-tools test-atlas test-pages: setup-dev
+test-pages: PLACES = tests/project tests/closed_form
+test-world test-engineers test-backends test-loop test-trainees test-language test-tools test-pages: setup-dev
 	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(SPREAD) $(PYTEST_ARGS) $(PLACES)
 
 prove: setup-dev ## The full counts of what `make test` runs in small: kills, corruptions, fuzzing; hours

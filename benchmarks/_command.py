@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks._record import _started, raise_unless_committed, record
-from engineers.errors import Mendable
+from engineers.shared.errors import UserError
 
 
 def command(doc: str) -> argparse.ArgumentParser:
@@ -36,5 +36,5 @@ def errors_in_one_sentence() -> Iterator[None]:
     """With the error's sentence alone, without a traceback, as ``envtuning`` ends."""
     try:
         yield
-    except (Mendable, ImportError) as error:
+    except (UserError, ImportError) as error:
         raise SystemExit(str(error)) from error

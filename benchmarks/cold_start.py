@@ -1,11 +1,9 @@
 """CPU seconds without compiled code: to the first step of an environment, and to the first boards and plan.
 
-    python -m benchmarks.cold_start [--atlas] [--wheel | --old COMMIT] [--turns 1]
+    python -m benchmarks.cold_start [--old COMMIT] [--turns 1]
 
-With ``--atlas``, it measures an engineer's score on every stored tree instead. Each is measured in its own process with an empty cache,
-and then in another one that finds the first one's compiled code. With ``--wheel``, the code is the wheel of this commit, installed with the
-extra ``atlas`` in a fresh environment outside of the checkout. With ``--old``, that commit's code is measured at the same time as this one's,
-so that other work on the machine slows both.
+Each is measured in its own process with an empty cache, and then in another one that finds the first one's compiled code. With ``--old``,
+that commit's code is measured at the same time as this one's, so that other work on the machine slows both.
 """
 
 from __future__ import annotations
@@ -16,9 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks._record import record
@@ -37,42 +33,19 @@ config = mfl.LakeConfig.single(5, 3, hole_ratio=0.2, wait_ratio=0.5)
 mfl.solve(mfl.generate(config, n=100, seed=0)[0])
 """,
 }
-ATLAS = {
-    "an engineer that chooses from menus": """
-from engineers import Proposal
-from envtuning import atlas
-class First:
-    name = "first"
-    def propose(self, report, current, editable=None):
-        return Proposal(config=type(current)(choice="A"), engineer=self.name)
-atlas.score(First())
-""",
-    "an engineer that writes configs": """
-from envtuning import atlas
-atlas.score("rules")
-""",
-}
 SAY = "\nimport time\nprint(time.process_time())\n"
 
 
-@dataclass(frozen=True)
-class Place:
-    """An interpreter, and the folder that it runs in and imports from first."""
-
-    folder: Path
-    python: str = sys.executable
-
-
-def started(code: str, place: Place, cache: str) -> subprocess.Popen[str]:
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": str(place.folder), "OMP_NUM_THREADS": "1"}
-    command = [place.python, "-c", code + SAY]
-    return subprocess.Popen(command, cwd=place.folder, env=environment, stdout=subprocess.PIPE, text=True)
+def started(code: str, folder: Path, cache: str) -> subprocess.Popen[str]:
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code + SAY]
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 Table = dict[str, dict[str, float]]  # by what is waited for and by place
 
 
-def measured(codes: dict[str, str], places: dict[str, Place]) -> tuple[Table, Table]:
+def measured(codes: dict[str, str], places: dict[str, Path]) -> tuple[Table, Table]:
     """One turn: with an empty cache, and with what that has compiled."""
     cold, compiled = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
     for what, code in codes.items():
@@ -90,45 +63,29 @@ def least(tables: Sequence[Table]) -> Table:
 
 
 @contextlib.contextmanager
-def installed() -> Iterator[Place]:
-    with tempfile.TemporaryDirectory() as folder:
-        python, empty = Path(folder) / "venv" / "bin" / "python", Path(folder) / "empty"
-        venv.create(python.parents[1], with_pip=True)
-        empty.mkdir()
-        pip = [str(python), "-m", "pip", "-q", "--disable-pip-version-check"]
-        subprocess.run([*pip, "wheel", "--no-deps", "-w", folder, str(ROOT)], check=True)
-        (wheel,) = Path(folder).glob("*.whl")
-        subprocess.run([*pip, "install", "-c", str(ROOT / "constraints.txt"), f"{wheel}[atlas]"], check=True)
-        yield Place(empty, str(python))
-
-
-@contextlib.contextmanager
-def checkout_of(commit: str) -> Iterator[Place]:
+def checkout_of(commit: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "old"
         subprocess.run(["git", "worktree", "add", "-q", "--detach", str(path), commit], cwd=ROOT, check=True)
         try:
-            yield Place(path)
+            yield path
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(path)], cwd=ROOT, check=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--old", metavar="COMMIT", help="measure this commit beside")
-    where.add_argument("--wheel", action="store_true", help="measure the wheel in a fresh environment")
-    parser.add_argument("--atlas", action="store_true", help="an engineer's score on every stored tree instead")
+    parser.add_argument("--old", metavar="COMMIT", help="measure this commit beside")
     parser.add_argument("--turns", type=int, default=1, help="the least of so many counts (default 1)")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
-        places = {"now": stack.enter_context(installed()) if options.wheel else Place(ROOT)}
+        places = {"now": ROOT}
         if options.old:
             places["before"] = stack.enter_context(checkout_of(options.old))
-        turns = [measured(ATLAS if options.atlas else CODE, places) for _ in range(options.turns)]
+        turns = [measured(CODE, places) for _ in range(options.turns)]
     cold, compiled = (least(tables) for tables in zip(*turns, strict=True))
     figures = {"cpu_seconds": cold, "cpu_seconds_compiled": compiled, "load_average": os.getloadavg()[0]}
-    print(record("cold_start_atlas" if options.atlas else "cold_start", figures))
+    print(record("cold_start", figures))
 
 
 if __name__ == "__main__":

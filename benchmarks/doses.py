@@ -1,7 +1,7 @@
 """How the gate's transformer learns a task with more data, and forgets it without: ``python -m benchmarks.doses``.
 
 Lacking tasks get one, two and three times their even share in every stage; the other tasks get the rest. The parameters' ranges of
-the families in ``envtuning.dynamics`` include the results.
+the families in ``benchmarks.closed_form`` include the results.
 """
 
 from __future__ import annotations

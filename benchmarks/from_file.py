@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from engineers import own
 from engineers.from_file import Allowed, allowed_in
-from engineers.own import object_at
 from engineers.registry import BACKENDS, COMMON_FROM_FILE
+from engineers.shared import own
+from engineers.shared.own import object_at
 from envtuning.trainees import KINDS, LIVE
 from envtuning.worlds.registry import WORLDS
 

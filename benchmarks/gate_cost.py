@@ -26,8 +26,8 @@ import torch
 import engineers
 from benchmarks import gate, gate_rivals
 from benchmarks._command import arguments_of, command, record_if_asked
+from benchmarks._points import in_points
 from benchmarks._record import RESULTS
-from benchmarks.dynamics import in_points
 from benchmarks.gate import FRESH, SLOW, TUNE, Run, Variant
 from benchmarks.gate_engineers import TRAININGS, asking, measured
 

@@ -215,7 +215,7 @@ def measured(
     success = {arm: arms[arm]["per_root"] for arm in gate.OPEN | gate.SEARCHED if arm in arms}
     played = gate.rows(variant, [run(root, seed) for root in roots for seed in range(trainings)])
     ends = np.array([row["end"] for row in played]).reshape(len(roots), trainings).mean(1).round(4).tolist()
-    over = gain(success | {"it": ends}, "it", list(success), oracle=False)
+    over = gain(success | {"it": ends}, "it", list(success))
     between = t_mean([ours - theirs for ours, theirs in zip(ends, success[over.above], strict=True)])
     kinds = np.array([row["by_kind"][-1] for row in played], float).mean(0)
     return {

@@ -30,8 +30,8 @@ import torch
 import engineers
 from benchmarks import gate
 from benchmarks._command import arguments_of, command, record_if_asked
+from benchmarks._points import in_points
 from benchmarks._record import RESULTS
-from benchmarks.dynamics import in_points
 from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen
 from benchmarks.gate_cost import setting
 from benchmarks.gate_engineers import TRAININGS, asking, exchanged, line, measured, result, stored

@@ -1,6 +1,6 @@
 """Prompts about three stored reports, in today's version and in the first: ``python -m benchmarks.prompts``.
 
-The reports: a run on lakes (in closed form), a node of an atlas tree, where a config is an entry of a menu, and a run on text tasks.
+The reports: a run on lakes (in closed form), one where a config is an entry of a menu, and a run on text tasks.
 Their prompts of version 1 are stored as texts; those of today are rendered. ``--write`` renders the page docs/prompt.md anew.
 """
 
@@ -11,6 +11,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, create_model
 
 from engineers.knobs import validated
 from engineers.model.answer_format import AnswerFormat
@@ -18,17 +21,14 @@ from engineers.model.context import context_named
 from engineers.model.meter import estimate_tokens
 from engineers.model.prompt import PROMPT_VERSION, build_prompt
 from engineers.report import StageReport
-from envtuning.atlas.menu import as_menu, menu_at
-from envtuning.atlas.published import load
 from examples.five_tasks import world as five_tasks
 from mapf_frozenlake import LakeConfig
 
 STORED = Path(__file__).parent / "prompts"
 PAGE = Path(__file__).parents[1] / "docs" / "prompt.md"
-TREE, WAY = "small-corridors", ("easy", "middle")
 CONTEXT = "informed"
 MOST = 1.15  # times the tokens of version 1
-TITLES = {"lakes": "A run on lakes", "menu": "A node of an atlas tree", "tasks": "A run on text tasks"}
+TITLES = {"lakes": "A run on lakes", "menu": "A menu of configs", "tasks": "A run on text tasks"}
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,21 @@ def stored(name: str) -> StageReport:
 
 def questions() -> dict[str, tuple[StageReport, AnswerFormat]]:
     """The three reports with the formats of their answers."""
-    tree = load(TREE).seeds[0]
-    menu = menu_at(tree, WAY)
-    node = as_menu(tree.report(WAY, "gpt"), menu, tree, WAY)
-    lakes, tasks = stored("lakes"), stored("tasks")
+    lakes, menu, tasks = (stored(name) for name in TITLES)
     return {
         "lakes": (lakes, AnswerFormat(validated(LakeConfig, lakes.config))),
-        "menu": (node, AnswerFormat(menu.model.model_validate(node.config))),
+        "menu": (menu, AnswerFormat(menu_model().model_validate(menu.config))),
         "tasks": (tasks, AnswerFormat(validated(five_tasks.config_type, tasks.config))),
     }
+
+
+def menu_model() -> type[BaseModel]:
+    """The config of the stored menu: one choice, whose options have meanings."""
+    meanings = json.loads((STORED / "menu.meanings.json").read_bytes())
+    said = "Which of these configs the next stage trains on, as it stands."
+    field = Field(description=said, json_schema_extra={"meanings": meanings})
+    options: Any = Literal[tuple(meanings)]
+    return create_model("Menu", choice=(options, field))
 
 
 def now() -> dict[str, Told]:

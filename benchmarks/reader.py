@@ -8,7 +8,9 @@ Every family is kept in ``runs/reader``: after a kill, the same command continue
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -18,9 +20,12 @@ import numpy as np
 from pydantic import BaseModel
 
 import engineers
-from benchmarks import dynamics
 from benchmarks._command import arguments_of, command, record_if_asked
-from benchmarks.dynamics import in_points
+from benchmarks._points import in_points
+from benchmarks.closed_form import families, learners, reports, schedules
+from benchmarks.closed_form.families import FAMILIES, HELD_OUT, NULL, draw
+from benchmarks.closed_form.learners import KINDS, Array, Learners, step, validate, value
+from benchmarks.closed_form.reports import play
 from engineers.controls import average, permuted
 from engineers.engineer import Engineer, as_engineer
 from engineers.plain import causes, growth, reader, share_rules
@@ -28,15 +33,12 @@ from engineers.plain.causes import SMOOTHED
 from engineers.plain.share_rules import RULES, Rule, failure
 from engineers.proposal import Proposal
 from engineers.report import StageReport
-from envtuning.dynamics import families, learners, reports
-from envtuning.dynamics.families import FAMILIES, HELD_OUT, NULL, draw
-from envtuning.dynamics.learners import KINDS, Array, Learners, step, validate, value
-from envtuning.dynamics.plans import focus_on_causes
-from envtuning.dynamics.reports import play
+from envtuning import atomic
 from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import Interval, t_mean
 
 KEPT = Path(__file__).parents[1] / "runs" / "reader"
+TUNING_ROOTS = 12
 TUNING, FRESH, CASES = 1, 3, 7  # seeds of roots, and of cases
 DONORS = 2  # runs of other learners of the same sizes, of which an average is told
 SETTINGS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)  # of every rule: the part of the data that is shared out evenly
@@ -63,6 +65,12 @@ def ruled(rule: Rule, floor: float, of: Learners, seed: int, *, focused: bool = 
         shares = np.where(total > 0, wanted / np.maximum(total, 1e-12), of.even())
         practice = step(of, practice, floor * of.even() + (1 - floor) * shares, focus)
     return ends
+
+
+def focus_on_causes(cause: Array) -> Array:
+    """Each slice's data against the kind of failure that is likeliest; against all alike where none stands out."""
+    likeliest = np.eye(len(KINDS))[cause.argmax(-1)]
+    return np.where(cause.max(-1, keepdims=True) > 1.1 / len(KINDS), likeliest, 1.0 / len(KINDS))
 
 
 def best_floor(rule: Rule, tuning: Learners, *, focused: bool = False) -> float:
@@ -98,15 +106,15 @@ def ended(engineer: Engineer, of: Learners) -> Array:
 
 def begun(family: str, roots: int) -> tuple[Learners, Learners, dict[str, Array]]:
     """Roots for tuning, fresh roots, and how the open-loop schedules that were chosen on the former end on the latter."""
-    tuning, fresh = draw(family, dynamics.TUNING_ROOTS, TUNING), draw(family, roots, FRESH)
-    return tuning, fresh, {name: dynamics.unread(*arm, fresh) for name, arm in dynamics.frozen(tuning).items()}
+    tuning, fresh = draw(family, TUNING_ROOTS, TUNING), draw(family, roots, FRESH)
+    return tuning, fresh, {name: schedules.unread(*arm, fresh) for name, arm in schedules.frozen(tuning).items()}
 
 
 def figures(family: str, opened: dict[str, Array], ends: dict[str, Array]) -> dict[str, Any]:
     """The ends of the open loops, and of each other arm with its difference to the best of them."""
     rows = {}
     for name in [name for name in ends if name not in opened]:
-        over = gain(ends, name, list(opened), oracle=False)
+        over = gain(ends, name, list(opened))
         between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
         rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
     open_loop = {name: float(end.mean()) for name, end in opened.items()}
@@ -144,7 +152,7 @@ def pooled(studies: Sequence[dict[str, Any]], rival: str) -> Interval:
 
 def line(found: dict[str, Any]) -> str:
     """Success in percent and differences to the best open loop in points, as a row of a table."""
-    best = f"{100 * found['open_loop'][found['best']]:.1f} ({dynamics.in_words(found['best'])})"
+    best = f"{100 * found['open_loop'][found['best']]:.1f} ({schedules.in_words(found['best'])})"
     rows = (in_points(row["over_best_open_loop"]) for name, row in found["rows"].items() if name not in PARTS)
     return f"| `{found['family']}` | {' | '.join([best, *rows])} |"
 
@@ -156,15 +164,29 @@ def line_of_parts(found: dict[str, Any]) -> str:
     return f"| `{found['family']}` | {' | '.join([*beyond, *parts])} |"
 
 
+def kept(sources: Sequence[str | None], studies: dict[str, Callable[[], dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Each study as these very sources made it, or made now: a killed command goes on where it stopped."""
+    made_by = hashlib.sha256(b"".join(Path(str(source)).read_bytes() for source in sources)).hexdigest()[:12]
+    found = []
+    for name, make in studies.items():
+        path = KEPT / made_by / f"{name}.json"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic.write_text(path, json.dumps(make()))
+        found.append(json.loads(path.read_text(encoding="utf-8")))
+        print(line(found[-1]), flush=True)
+    return found
+
+
 def main() -> None:
     parser = command(__doc__)
     parser.add_argument("--families", nargs="*", choices=FAMILIES, default=[*HELD_OUT, NULL])
     parser.add_argument("--roots", type=int, default=24)
     arguments = arguments_of(parser)
-    modules = (dynamics, families, learners, reports, causes, growth, reader, share_rules)
+    modules = (families, learners, reports, schedules, causes, growth, reader, share_rules)
     sources = [*(module.__file__ for module in modules), __file__]
     made = {f"{name}-{arguments.roots}": partial(study, name, arguments.roots) for name in arguments.families}
-    studies = dynamics.kept(KEPT, sources, made, line)
+    studies = kept(sources, made)
     for found in studies:
         print(line_of_parts(found))
     over_all = {rival: asdict(pooled(studies, rival)) for rival in studies[0]["gains"]}

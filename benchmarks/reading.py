@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks._points import in_points
 from benchmarks._record import RESULTS
-from benchmarks.dynamics import in_points
 from envtuning.runs.spec import preset_names
 from envtuning.studies.closed_loop import Gain, gain
 from envtuning.studies.intervals import t_mean
@@ -62,7 +62,7 @@ def success_of(result: str) -> Success:
 
 
 def over_open_loop(success: Success) -> Gain:
-    return gain(success, ENGINEER, [name for name in OPEN_LOOP if name in success], oracle=False)
+    return gain(success, ENGINEER, [name for name in OPEN_LOOP if name in success])
 
 
 def in_words(target: str) -> str:

@@ -13,12 +13,11 @@ Every figure on the pages is stored in [results](results) as JSON, unless the pa
 the commit, the machine and the versions. A `+` after a commit means uncommitted changes; such figures are now refused.
 `python -m benchmarks.readme` makes this page from those files, and a test checks that it is up to date.
 
-Some figures are older than the current code. `credit_corridors` has intervals over seeds alone; new ones are over seeds and boards. The tables
-of the studies are made again from the stored outcomes (`python -m benchmarks.study NAME --redraw`). Their intervals are now Student's t; when the
-studies were published they were by bootstrap.
+Some figures are older than the current code. The tables of the studies are made again from the stored outcomes
+(`python -m benchmarks.study NAME --redraw`). Their intervals are now Student's t; when the studies were published they were by bootstrap.
 
 `half-success` and `progress-share` were called `learnability` and `bandit`, and still are in the studies' pictures. An earlier version of these two
-and of `rules` made the runs of the studies, of `engineers_engineer` and of `credit_corridors`. It took a step less to the target; in
+and of `rules` made the runs of the studies and of `engineers_engineer`. It took a step less to the target; in
 `progress-share` of three stages it took none at all. It did not go beyond the default space to a target outside of it, and its `half-success` did
 not ease where nothing succeeded.
 
@@ -34,11 +33,7 @@ def page() -> str:
         f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}![arms over the budget, and each seed on the test; an arm that was added later may be missing](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
         for path in sorted(RESULTS.glob("study_*.md"))
     ]
-    trees = [
-        f"## Atlas: {path.stem.removeprefix('atlas_').replace('-', ' ')}\n\n![every stage of the tree, and the paths that engineers take](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
-        for path in sorted(RESULTS.glob("atlas_*.md"))
-    ]
-    return "\n".join([HEAD + "\n".join(rows) + "\n", *studies, *trees])
+    return "\n".join([HEAD + "\n".join(rows) + "\n", *studies])
 
 
 def row(path: Path) -> str:

@@ -13,7 +13,7 @@ def __getattr__(name: str) -> Any:
     """Import at first use: a command answers before slow imports."""
     from importlib.util import find_spec
 
-    if find_spec(f"engineers.{name}"):  # `from engineers import own` asks here before it imports the module
+    if find_spec(f"engineers.{name}"):  # `from engineers import report` asks here before it imports the module
         raise AttributeError(f"module 'engineers.{name}' is not imported yet")
     from engineers import public
 

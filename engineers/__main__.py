@@ -1,4 +1,4 @@
-"""``engineers`` and ``python -m engineers``: try an engineer on a report file, print its prompt, serve a model."""
+"""``engineers`` and ``python -m engineers``: try an engineer on a report file, print its prompt."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import sys
 
 
 def main() -> None:
-    from engineers.early import end_without_traceback
+    from engineers.shared.early import end_without_traceback
 
     end_without_traceback()
-    from engineers.current_folder import leave_it_alone
-    from engineers.ending import ends_when_asked
-    from engineers.extras import require
-    from engineers.printing import prints_what_it_can
+    from engineers.shared.current_folder import import_nothing_from_here
+    from engineers.shared.ending import ends_when_asked
+    from engineers.shared.extras import require
+    from engineers.shared.printing import printing_any_character
 
-    with prints_what_it_can(), ends_when_asked("interrupted"):
+    with printing_any_character(), ends_when_asked("interrupted"):
         try:
-            leave_it_alone()
+            import_nothing_from_here()
             require("typer", "rich", extra="prompt")
         except ImportError as error:
             sys.exit(f"error: {error}")

@@ -1,4 +1,4 @@
-"""The command line: ``propose``, ``prompt``, ``list`` and ``serve``."""
+"""The command line: ``propose``, ``prompt`` and ``list``."""
 
 from __future__ import annotations
 
@@ -12,22 +12,19 @@ from pydantic import BaseModel, ValidationError
 from rich.markup import escape
 from rich.table import Table
 
-from engineers import own
-from engineers.backends.local import LocalChat
-from engineers.backends.serve import serve_until_interrupted
-from engineers.counts import counted, money
-from engineers.extras import require
 from engineers.knobs import KnobError, as_text, validated
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, WITH_CASES, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
-from engineers.own import object_at
 from engineers.proposal import Proposal
 from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make
 from engineers.report import EXAMPLE_REPORT, StageReport
-from engineers.sentences import in_sentences
-from engineers.terminal import TextConsole
+from engineers.shared import own
+from engineers.shared.counts import counted, money
+from engineers.shared.own import object_at
+from engineers.shared.sentences import in_sentences
+from engineers.shared.terminal import TextConsole
 
 DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
 
@@ -148,22 +145,6 @@ def list_engineers() -> None:
     for backend, factory in available().items():
         table.add_row(f"[cyan]{escape(NEEDS_MODEL.get(backend, backend))}[/]", escape(factory))
     out.print(table)
-
-
-@app.command()
-def serve(
-    model: Annotated[str, typer.Option(help="A name on the hub, or a folder.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; loopback is for this machine alone.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    device: Annotated[str, typer.Option(help="Torch's name of the device; auto: a GPU if there is one.")] = "auto",
-    temperature: Annotated[float, typer.Option(min=0, help="Temperature; 0: always the likeliest token.")] = 0.7,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-) -> None:
-    """Serve a local model to any OpenAI client; if a request has a schema, the reply matches it exactly, bounds included."""
-    require("torch", "transformers", "llguidance", extra="local")
-    chat = LocalChat(model, device=device, temperature=temperature, seed=seed)
-    chat.load_now()
-    serve_until_interrupted(chat, host, port)
 
 
 def main() -> None:

@@ -3,11 +3,10 @@
 A control changes *outcomes* alone: success by slice, failures, behaviour and training curves, of this stage and of earlier
 ones. The configs, the doses, the target and the rounds left stay the run's own.
 
-- *donor*: the outcomes of another run of the same engineer, stage by stage; one donor for a whole run.
 - *average*: the mean outcomes of development runs. This engineer follows the same schedule for every policy.
 - *permuted*: the run's own outcomes, with the slices' names exchanged by one fixed permutation.
 
-``engineers.make`` knows them as ``average/ENGINEER`` and ``permuted/ENGINEER``; the average of one run is a donor.
+``engineers.make`` knows them as ``average/ENGINEER`` and ``permuted/ENGINEER``.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob
 from engineers.proposal import Proposal
-from engineers.report import Probe, SliceResult, Split, StageRecord, StageReport
+from engineers.report import SliceResult, Split, StageRecord, StageReport
 from engineers.roles import natural_key
-from engineers.sentences import in_sentences
+from engineers.shared.sentences import in_sentences
+from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from engineers.tiers import Tier
-from engineers.untrusted import NotReadable, parsed, read_bytes
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 Told = Callable[[StageReport], StageReport]
@@ -67,11 +66,6 @@ class ControlledEngineer(Engineer):
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
         return self.engineer.propose(self.told(report), current, editable)
-
-
-def donor(engineer: Engineer, run: Run) -> ControlledEngineer:
-    """The engineer with the outcomes of another of its runs."""
-    return ControlledEngineer(engineer, lambda report: with_outcomes_of(run, report), "donor", Tier.FAMILY)
 
 
 def average(engineer: Engineer, runs: Sequence[Run]) -> ControlledEngineer:
@@ -122,14 +116,13 @@ def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
     """The report with the outcomes that this run had after the same stages. Raises ``ValueError`` if the run is shorter."""
     if len(run) <= report.stage:
         raise ValueError(
-            f"the donor has {len(run)} stages, and the report is of stage {report.stage}: give a longer run"
+            f"the other run has {len(run)} stages, and the report is of stage {report.stage}: give a longer run"
         )
     theirs = run[report.stage]
     return report.model_copy(
         update={
             "results": _rows(report.results, theirs.results),
             "training_results": _rows(report.training_results, theirs.training_results),
-            "probes": _probes(report.probes, theirs.probes),
             "failure_cases": theirs.failure_cases,
             "behaviour": {name: theirs.behaviour[name] for name in report.behaviour if name in theirs.behaviour},
             "splits": {name: theirs.splits[name] for name in report.splits if name in theirs.splits},
@@ -146,7 +139,6 @@ def under_other_names(report: StageReport, seed: int) -> StageReport:
         update={
             "results": _renamed(report.results, seed),
             "training_results": _renamed(report.training_results, seed),
-            "probes": [probe.model_copy(update={"results": _renamed(probe.results, seed)}) for probe in report.probes],
             "failure_cases": [
                 case.model_copy(update={"slice": other.get(case.slice, case.slice)}) for case in report.failure_cases
             ],
@@ -202,16 +194,6 @@ def _rows(own: Sequence[SliceResult], theirs: Sequence[SliceResult]) -> list[Sli
     return [by_name[row.name] for row in own if row.name in by_name]
 
 
-def _probes(own: Sequence[Probe], theirs: Sequence[Probe]) -> list[Probe]:
-    """Their probes of the configs that the report has probes of."""
-    return [
-        probe.model_copy(update={"results": _rows(probe.results, other.results)})
-        for probe in own
-        for other in theirs
-        if other.config == probe.config
-    ]
-
-
 def _training(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in own.items() if _is_dose(name)} | {
         name: value for name, value in theirs.items() if not _is_dose(name)
@@ -227,7 +209,6 @@ def _mean(reports: Sequence[StageReport]) -> StageReport:
         update={
             "results": _mean_rows([report.results for report in reports]),
             "training_results": _mean_rows([report.training_results for report in reports]),
-            "probes": _mean_probes([report.probes for report in reports]),
             "failure_cases": [],
             "behaviour": {
                 name: _mean_numbers([report.behaviour[name] for report in reports if name in report.behaviour])
@@ -238,16 +219,6 @@ def _mean(reports: Sequence[StageReport]) -> StageReport:
             "history": [],
         }
     )
-
-
-def _mean_probes(tables: Sequence[Sequence[Probe]]) -> list[Probe]:
-    """One probe for each config that any of the runs probed."""
-    found = list[Probe]()
-    for probe in (probe for table in tables for probe in table):
-        if all(probe.config != known.config for known in found):
-            same = [other.results for table in tables for other in table if other.config == probe.config]
-            found.append(Probe(config=probe.config, results=_mean_rows(same)))
-    return found
 
 
 def _mean_rows(tables: Sequence[Sequence[SliceResult]]) -> list[SliceResult]:

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 
 from engineers.guard import Guard
 from engineers.knobs import Knob
-from engineers.own import completed
 from engineers.proposal import ConfigT, Proposal
 from engineers.report import StageReport
 from engineers.tiers import UNKNOWN, Tier
@@ -47,17 +46,14 @@ class Engineer(ABC):
 
 
 def as_engineer(made: Any) -> Engineer:
-    """An object with a name and ``propose`` as an ``Engineer``. Raises ``TypeError`` for other objects."""
-    if isinstance(made, Engineer):
-        engineer: Engineer = made
-    elif hasattr(made, "name") and callable(getattr(made, "propose", None)):
-        engineer = completed(made, Engineer)()
-    else:
-        raise TypeError(f"a {type(made).__name__}, which is not an engineer: it needs a name and propose()")
+    """The engineer itself, with its tier as a ``Tier``. Raises ``TypeError`` for what does not derive from ``Engineer``."""
+    if not isinstance(made, Engineer):
+        raise TypeError(f"a {type(made).__name__}, which is not an engineer: derive its class from engineers.Engineer")
+    engineer: Engineer = made
     if not isinstance(engineer.tier, Tier):  # a class may give the number alone
         if isinstance(engineer.tier, bool) or engineer.tier not in list(Tier):
             raise TypeError(
-                f"engineer {engineer.name} has tier={engineer.tier!r}: give a whole number from 0 to {max(Tier)}"
+                f"engineer {engineer.name} has tier={engineer.tier!r}: give one of {', '.join(map(str, Tier))}"
             )
         engineer.tier = Tier(engineer.tier)
     return engineer

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar, Union
 
-from engineers.own import OPTION, is_trusted, is_trusted_option
+from engineers.shared.own import OPTION, is_trusted, is_trusted_option
 
 Allowed = Mapping[str, Union[str, "Allowed"]]
 Made = TypeVar("Made", bound=Callable[..., Any])

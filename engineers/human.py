@@ -30,8 +30,8 @@ from engineers.model.replies import ReplyError
 from engineers.model.transcript import Exchange, Transcript, now
 from engineers.proposal import Proposal, Usage
 from engineers.report import StageReport
+from engineers.shared.untrusted import NotReadable, read_bytes
 from engineers.space import Space, checked_space
-from engineers.untrusted import NotReadable, read_bytes
 
 ACCEPTED = "accepted.json"  # beside answer.json
 MOST_ANSWERS = 1_000  # number of tries for one question in a transcript: a person may try again until the time is over

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from engineers.errors import Mendable
-from engineers.sentences import in_sentences
+from engineers.shared.errors import UserError
+from engineers.shared.sentences import in_sentences
 from engineers.strict import branches, description, strict_schema
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
@@ -24,7 +24,7 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 DECIMALS = 4  # digits of a number that an engineer writes, unless its range is much narrower than 1
 
 
-class KnobError(Mendable, ValueError):
+class KnobError(UserError, ValueError):
     """A path without a knob in this config, or values that do not make a config; the message lists the existing ones."""
 
 

@@ -11,11 +11,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from engineers.engineer import Engineer, as_engineer
-from engineers.errors import Mendable
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
 from engineers.model.context import Context, context_named
-from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
+from engineers.shared.errors import UserError
+from engineers.shared.own import declares, is_trusted_option, object_at, raise_unless_importable
 from engineers.tiers import Tier
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -97,7 +97,7 @@ POSITIONAL = (
 )
 
 
-class UnknownEngineer(Mendable, ValueError):
+class UnknownEngineer(UserError, ValueError):
     """No backend has this name; the message lists those that exist."""
 
 
@@ -209,10 +209,10 @@ def _imported(place: str) -> Callable[..., Engineer]:
             f"engineer {place!r}: {error}: "
             "write 'package.module:factory' of an installed package or of a file in the current directory"
         ) from error
-    if not declares(found, Engineer, methods=["propose"]):
+    if not declares(found, Engineer):
         raise UnknownEngineer(
-            f"{place!r} is not declared as an engineer: name a class with propose(), or a function whose return annotation "
-            "is such a class: def make(rest: str) -> Engineer"
+            f"{place!r} is not declared as an engineer: name a class that derives from engineers.Engineer, or a function whose "
+            "return annotation is such a class: def make(rest: str) -> Engineer"
         )
     return found
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 REPORT_VERSION: Final = 1
 EXAMPLE_REPORT = Path(__file__).with_name("example_report.json")
@@ -50,13 +50,6 @@ def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
-
-
-class Probe(_Section):
-    """The trainee's results on a config that the stage did not train on."""
-
-    config: dict[str, JsonValue]
-    results: list[SliceResult]
 
 
 class FailureCase(_Section):
@@ -141,10 +134,6 @@ class StageReport(_Section):
         default_factory=list,
         description="Success on a probe of the stage's own training distribution, per slice in use; `results` has the target's.",
     )
-    probes: list[Probe] = Field(
-        default_factory=list,
-        description="Success on configs that the stage did not train on, where somebody paid for such probes.",
-    )
     failure_cases: list[FailureCase] = Field(default_factory=list)
     behaviour: dict[str, dict[str, float]] = Field(
         default_factory=dict, description="Per slice: idle steps per episode, episode length, collisions avoided, …"
@@ -164,6 +153,14 @@ class StageReport(_Section):
     config_class: str = Field(
         "", description="The config's class as module:Class, so that a report file can be read by itself."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_before(cls, told: Any) -> Any:
+        """Reports of the first runs have a list of probes of other configs, which nothing filled."""
+        if isinstance(told, dict) and told.get("probes") == []:
+            return {name: value for name, value in told.items() if name != "probes"}
+        return told
 
     @classmethod
     def example(cls) -> StageReport:

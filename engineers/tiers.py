@@ -9,19 +9,16 @@ from enum import IntEnum
 
 
 class Tier(IntEnum):
-    """From nothing to hindsight; each tier may use everything below it."""
+    """From nothing to the weights; each tier may use everything below it. 4, one success rate for each stage, has no engineer."""
 
     NOTHING = 0
     TARGET = 1
     HORIZON = 2
     FAMILY = 3
-    POOLED_SUCCESS = 4
     SLICE_SUCCESS = 5
     REPORT = 6
     CASES = 7
     WEIGHTS = 8
-    HIDDEN_STATE = 9
-    HINDSIGHT = 10
 
     @property
     def meaning(self) -> str:
@@ -30,7 +27,7 @@ class Tier(IntEnum):
     @property
     def reads(self) -> bool:
         """Whether it uses outcomes of this run's training."""
-        return self >= Tier.POOLED_SUCCESS
+        return self >= Tier.SLICE_SUCCESS
 
 
 UNKNOWN = Tier.CASES  # an engineer gets its whole report, failed cases included
@@ -41,11 +38,8 @@ MEANINGS = {
     Tier.TARGET: "the target and its weights",
     Tier.HORIZON: "the number of rounds and the budget",
     Tier.FAMILY: "other seeds of the same task, on which it was tuned",
-    Tier.POOLED_SUCCESS: "one success rate for each stage",
     Tier.SLICE_SUCCESS: "success for each slice",
     Tier.REPORT: "the whole report without its failed cases",
     Tier.CASES: "failed cases",
     Tier.WEIGHTS: "the trainee's weights and probabilities",
-    Tier.HIDDEN_STATE: "the hidden state of the learner",
-    Tier.HINDSIGHT: "how the test came out",
 }

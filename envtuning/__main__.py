@@ -14,22 +14,22 @@ COMMAND_LINE = ("typer", "rich", "yaml", "filelock", "jinja2")  # modules that e
 
 
 def main() -> None:
-    from engineers.early import end_without_traceback
+    from engineers.shared.early import end_without_traceback
 
     end_without_traceback()
-    from engineers.ending import ends_when_asked
-    from engineers.printing import prints_what_it_can
+    from engineers.shared.ending import ends_when_asked
+    from engineers.shared.printing import printing_any_character
 
-    with prints_what_it_can(), ends_when_asked("interrupted: `envtuning resume` continues a run where it stopped"):
+    with printing_any_character(), ends_when_asked("interrupted: `envtuning resume` continues a run where it stopped"):
         _main()
 
 
 def _main() -> None:
-    from engineers.current_folder import leave_it_alone
+    from engineers.shared.current_folder import import_nothing_from_here
     from envtuning import base_help
 
     try:
-        leave_it_alone()
+        import_nothing_from_here()
     except ImportError as error:
         sys.exit(f"error: {error}")
     try:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from engineers.extras import how_to_install
+from engineers.shared.extras import how_to_install
 from envtuning.cli import MODULES
 
 # Each of these extras includes the command line; the first is the default.
-EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "openenv": "openenv", "tensorboard": "rllib", "atlas": "atlas"}
+EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "openenv": "openenv", "tensorboard": "rllib"}
 ANY = "rllib"
 NOTES = f"""\
 Install an extra by {how_to_install("EXTRA")}.
@@ -45,14 +45,7 @@ def commands() -> dict[str, Command]:
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef) and any(map(_makes_a_command, node.decorator_list)):
                 found[node.name] = Command(module, (ast.get_docstring(node) or "").partition("\n")[0])
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _adds_a_group(node.value):
-                said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.value.keywords}
-                found[said["name"]] = Command(module, said["help"])
     return found
-
-
-def _adds_a_group(call: ast.Call) -> bool:
-    return ast.unparse(call.func) == "app.add_typer"
 
 
 def _makes_a_command(decorator: ast.expr) -> bool:

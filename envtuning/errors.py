@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engineers.errors import Mendable
+from engineers.shared.errors import UserError
 
 
-class SpecError(Mendable, ValueError):
+class SpecError(UserError, ValueError):
     """The request cannot be run: an unknown name, a config or an option that does not fit, an engineer that cannot be asked."""
 
 
-class RunError(Mendable, RuntimeError):
+class RunError(UserError, RuntimeError):
     """A run or its folder cannot continue as it is, or does not fit the command."""

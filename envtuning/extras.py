@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engineers.extras import how_to_install
+from engineers.shared.extras import how_to_install
 
 
 def needs(what: str, error: ImportError, extra: str = "rllib") -> ModuleNotFoundError:

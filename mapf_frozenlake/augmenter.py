@@ -38,6 +38,7 @@ class TurnEvent:
     error: bool  # whether the reply could not be read, or some agent did not get its chosen move
     instance: Instance
     before: Cells  # the agents' positions before the step
+    goals: Cells  # their goals before the step
     moves: NDArray[np.int64] | ParseError  # int64[num_agents]; WAIT for every agent if the reply could not be read
     events: NDArray[np.int8]  # int8[num_agents], ``Event`` values
 
@@ -53,10 +54,11 @@ def turn_event(
     before: Cells,
     moves: NDArray[np.int64] | ParseError,
     events: NDArray[np.int8],
+    goals: Cells | None = None,
 ) -> TurnEvent:
-    """The event of a step, which says whether something went wrong."""
+    """The event of a step, which says whether something went wrong. ``goals`` are those of the instance, unless given."""
     error = isinstance(moves, ParseError) or bool((events != Event.NONE).any())
-    return TurnEvent(action, result, error, instance, before, moves, events)
+    return TurnEvent(action, result, error, instance, before, instance.goals if goals is None else goals, moves, events)
 
 
 def augment(event: LakeEvent) -> str | None:
@@ -66,4 +68,4 @@ def augment(event: LakeEvent) -> str | None:
     if isinstance(event.moves, ParseError):
         return f"No moves could be read from the reply, so everybody waited: {event.moves}."
     instance = event.instance
-    return "\n".join(explain_step(instance.holes, instance.goals, event.before, event.moves, event.events)) or None
+    return "\n".join(explain_step(instance.holes, event.goals, event.before, event.moves, event.events)) or None

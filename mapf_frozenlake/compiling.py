@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import sys
 
-from numba.core.event import Event, Listener, register
+from mapf_frozenlake.numba_private import Event, Listener, register
 
 QUIET = "MAPF_FROZENLAKE_QUIET"  # 1 suppresses the notice
 WORKERS_HAVE = (

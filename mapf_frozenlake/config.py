@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, OnGoal
 from mapf_frozenlake.world.rewards import REWARDS
 
+LATER_RULES = {"on_goal": "wait"}  # name -> the value that every config had before
 Size = Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)]
 if TYPE_CHECKING:
     RewardName = str
@@ -85,6 +86,11 @@ class LakeConfig(_Frozen):
         le=1.0,
         description="On slippery ice, the probability that an agent moves in the direction it chose.",
     )
+    on_goal: OnGoal = Field(
+        "wait",
+        description="What an agent does that has reached its goal: it stays and blocks the cell (wait), leaves the board (finish), or "
+        "gets a new goal (next).",
+    )
     collisions: Literal["block", "end"] = Field(
         "block",
         description="After a conflict the agents stay where they are and the episode continues (block), or it ends (end).",
@@ -108,6 +114,12 @@ class LakeConfig(_Frozen):
         le=1.0,
         description="Scale of the hint channels in the observation, where the environment has them; 0 turns them off.",
     )
+
+    @model_serializer(mode="wrap")
+    def _older_rules_say_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Rules that came later are not written where they are as before, so that texts and digests of older configs stay the same."""
+        written = write(self)
+        return {name: value for name, value in written.items() if LATER_RULES.get(name, ...) != value}
 
     @model_validator(mode="after")
     def _check(self) -> LakeConfig:

@@ -13,6 +13,8 @@ MIN_SIZE, MAX_SIZE = 2, 64
 BoolGrid = NDArray[np.bool_]
 Cells = NDArray[np.int16]  # [num_agents, 2]: row, col
 Certificate = Literal["exact", "solvable", "reachable"]
+OnGoal = Literal["wait", "finish", "next"]  # an agent on its goal stays, leaves the board, or gets a new goal
+ON_GOAL: tuple[OnGoal, ...] = ("wait", "finish", "next")  # by code
 
 
 class Action(IntEnum):

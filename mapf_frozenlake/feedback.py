@@ -47,7 +47,7 @@ def explain_step(
 ) -> list[str]:
     """A sentence for each agent that did not get its move, on a board without slip; empty if all agents got theirs.
 
-    ``before`` int16[num_agents, 2] has their positions; ``actions`` and ``events`` [num_agents] are of this step.
+    ``before`` int16[num_agents, 2] has their positions, -1 where one has left the board; ``actions`` and ``events`` [num_agents] are of this step.
     """
     step = _Step(holes, goals, before, actions)
     faults = {fault.agent: step.explain(fault) for fault in violations_of_step(before, actions, events, 0)}
@@ -121,7 +121,9 @@ class _Step:
         return all(fault.agent in already - {agent} and agent not in fault.others for fault in faults)
 
     def _faults(self, actions: NDArray[np.int64]) -> list[Violation]:
-        _, events = joint_move(self.holes, self.before, actions)
+        there = self.before[:, 0] >= 0  # the others have left the board
+        events = np.zeros(len(there), np.int8)
+        _, events[there] = joint_move(self.holes, self.before[there], actions[there])
         return violations_of_step(self.before, actions, events, 0)
 
 

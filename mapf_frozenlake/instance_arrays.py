@@ -1,16 +1,17 @@
-"""The arrays of an ``InstanceSet``: names, types and rules."""
+"""The data of an ``InstanceSet``: its arrays, with their types and rules, and what they carry along."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.constants import MAX_SIZE, MIN_SIZE, Certificate
 from mapf_frozenlake.errors import LakeError
-
-if TYPE_CHECKING:
-    from mapf_frozenlake.instance_set import InstanceSet
 
 CERTIFICATES: tuple[Certificate | None, ...] = (None, "reachable", "solvable", "exact")  # by code, weakest first
 DTYPES = {
@@ -20,7 +21,26 @@ DTYPES = {
 ARRAYS = tuple(DTYPES)
 
 
-def raise_on_broken_arrays(these: InstanceSet) -> None:
+@dataclass(frozen=True, eq=False)
+class InstanceData:
+    """Instances padded to one shape, as arrays."""
+
+    holes: NDArray[np.bool_]  # [n, H, W]; True outside height × width
+    heights: NDArray[np.int16]  # [n]
+    widths: NDArray[np.int16]  # [n]
+    num_agents: NDArray[np.int16]  # [n]
+    starts: NDArray[np.int16]  # [n, A, 2]: row, col; -1 in empty slots
+    goals: NDArray[np.int16]  # [n, A, 2]: row, col; -1 in empty slots
+    makespan: NDArray[np.int32]  # [n]: the least possible; -1 unknown
+    needs_wait: NDArray[np.int8]  # [n]: 0 no, 1 yes, -1 unknown
+    certificates: NDArray[np.int8]  # [n]: index into CERTIFICATES
+    sample_ids: tuple[str, ...] | None = None
+    labels: Mapping[str, NDArray] = field(default_factory=dict)  # columns to group by: int64[n] or float64[n] each
+    config: LakeConfig | None = None  # config of the draw
+    seed: int | None = None
+
+
+def raise_on_broken_arrays(these: InstanceData) -> None:
     """The rules of ``Instance``, for all rows at once; the error names the first row that breaks one."""
     _raise_on_wrong_shapes(these)
     n, height, width = these.holes.shape
@@ -57,7 +77,7 @@ def raise_on_broken_arrays(these: InstanceSet) -> None:
     refuse((np.diff(ordered, axis=1) == 0).any(axis=1), "a cell is used by two starts or goals")
 
 
-def _raise_on_wrong_shapes(these: InstanceSet) -> None:
+def _raise_on_wrong_shapes(these: InstanceData) -> None:
     if these.holes.ndim != 3 or these.starts.ndim != 3:
         raise LakeError(
             f"holes of shape {these.holes.shape} and starts of shape {these.starts.shape}: must be (n, H, W) and (n, A, 2)"

@@ -17,7 +17,7 @@ import math
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.constants import MAX_SIZE
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.instance_arrays import ARRAYS, DTYPES
+from mapf_frozenlake.instance_arrays import ARRAYS, DTYPES, InstanceData
 from mapf_frozenlake.whole_file import write_whole
 
-if TYPE_CHECKING:
-    from mapf_frozenlake.instance_set import InstanceSet
+Made = TypeVar("Made", bound=InstanceData)
 
 MAGIC = b"mapf-frozenlake instances "
 VERSION = 1
@@ -39,7 +38,7 @@ MAX_ARRAY_BYTES = 4 << 30
 LABEL_DTYPES = {"int64": np.int64, "float64": np.float64}
 
 
-def write(these: InstanceSet, path: Path) -> Path:
+def write(these: InstanceData, path: Path) -> Path:
     """Write the file whole or not at all; equal sets have equal checksums."""
     return write_whole(path, sealed(payload(these)))
 
@@ -50,12 +49,12 @@ def sealed(content: bytes) -> bytes:
     return MAGIC + b"%d\n" % VERSION + digest + b"\n" + zlib.compress(content, 9)
 
 
-def checksum(these: InstanceSet) -> str:
+def checksum(these: InstanceData) -> str:
     """SHA-256 of the content, for the file's second line."""
     return hashlib.sha256(payload(these)).hexdigest()
 
 
-def payload(these: InstanceSet) -> bytes:
+def payload(these: InstanceData) -> bytes:
     """The content of a file before compression."""
     arrays = {name: getattr(these, name) for name in ARRAYS} | {"holes": np.packbits(these.holes, axis=None)}
     header = {
@@ -71,7 +70,7 @@ def payload(these: InstanceSet) -> bytes:
     return b"".join([np.array(len(text), "<u4").tobytes(), text, *little_endian])
 
 
-def read(path: Path, make: Callable[..., InstanceSet]) -> InstanceSet:
+def read(path: Path, make: Callable[..., Made]) -> Made:
     """The set that ``write`` wrote, made by ``make`` from its fields; other files raise a ``LakeError`` that says where and why."""
     try:
         data = path.read_bytes()
@@ -83,7 +82,7 @@ def read(path: Path, make: Callable[..., InstanceSet]) -> InstanceSet:
         raise LakeError(f"{path}: {error}") from error
 
 
-def parse(data: bytes, make: Callable[..., InstanceSet]) -> InstanceSet:
+def parse(data: bytes, make: Callable[..., Made]) -> Made:
     """The set in these bytes, made from its fields; other bytes raise ``LakeError``."""
     expected, body = _checksum_and_body(data)
     stream = _Inflated(body)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from mapf_frozenlake.constants import Certificate
+from mapf_frozenlake.constants import BoolGrid, Cells, Certificate
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.letters import HOLE, ICE
-
-if TYPE_CHECKING:
-    from mapf_frozenlake.types import Instance
 
 REQUIRED = ("board", "starts", "goals")
 FACTS = ("makespan", "needs_wait", "certificate", "sample_id")  # None if unknown; may be left out
 
 
-def text_of(instance: Instance) -> str:
-    """One line; ``fields_of`` reads it back, facts included."""
+def text_of(holes: BoolGrid, starts: Cells, goals: Cells, facts: Mapping[str, Any]) -> str:
+    """One line; ``fields_of`` reads it back. ``facts`` has a value for each of ``FACTS``."""
     content: dict[str, Any] = {
-        "board": ["".join(row) for row in np.where(instance.holes, HOLE, ICE)],
-        "starts": instance.starts.tolist(),
-        "goals": instance.goals.tolist(),
+        "board": ["".join(row) for row in np.where(holes, HOLE, ICE)],
+        "starts": starts.tolist(),
+        "goals": goals.tolist(),
     }
-    return json.dumps(content | {name: getattr(instance, name) for name in FACTS})
+    return json.dumps(content | dict(facts))
 
 
 def fields_of(given: str | bytes | Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -12,31 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake import instance_file
-from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.instance_arrays import ARRAYS, CERTIFICATES, raise_on_broken_arrays
+from mapf_frozenlake.instance_arrays import ARRAYS, CERTIFICATES, InstanceData, raise_on_broken_arrays
 from mapf_frozenlake.types import Instance
 
 SHOWN_IN_NOTEBOOKS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class InstanceSet:
+class InstanceSet(InstanceData):
     """Instances padded to one shape. Indexing gives an ``Instance``, slicing an ``InstanceSet``; rules are checked once."""
-
-    holes: NDArray[np.bool_]  # [n, H, W]; True outside height × width
-    heights: NDArray[np.int16]  # [n]
-    widths: NDArray[np.int16]  # [n]
-    num_agents: NDArray[np.int16]  # [n]
-    starts: NDArray[np.int16]  # [n, A, 2]: row, col; -1 in empty slots
-    goals: NDArray[np.int16]  # [n, A, 2]: row, col; -1 in empty slots
-    makespan: NDArray[np.int32]  # [n]: the least possible; -1 unknown
-    needs_wait: NDArray[np.int8]  # [n]: 0 no, 1 yes, -1 unknown
-    certificates: NDArray[np.int8]  # [n]: index into CERTIFICATES
-    sample_ids: tuple[str, ...] | None = None
-    labels: Mapping[str, NDArray] = field(default_factory=dict)  # columns to group by: int64[n] or float64[n] each
-    config: LakeConfig | None = None  # config of the draw
-    seed: int | None = None
 
     def __post_init__(self) -> None:
         raise_on_broken_arrays(self)

@@ -10,15 +10,14 @@ import hashlib
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
-from numba.core.caching import CompileResultCacheImpl
+from mapf_frozenlake.numba_private import stamp_caches
 
 PACKAGE = Path(__file__).parent
 SOURCES = {  # folder -> the sources of its kernels; enums of types are constants in them
-    "world": ("subkernels.py", "types.py", "world/*.py"),
-    "solvers": ("subkernels.py", "types.py", "solvers/*.py"),
-    "generator": ("subkernels.py", "types.py", "world/jit.py", "world/rng.py", "solvers/*.py", "generator/*.py"),
+    "world": ("numba_private.py", "random_bits.py", "types.py", "world/*.py"),
+    "solvers": ("numba_private.py", "types.py", "solvers/*.py"),
+    "generator": ("numba_private.py", "random_bits.py", "types.py", "solvers/*.py", "generator/*.py"),
 }
 
 
@@ -32,20 +31,11 @@ def digest_of_sources(folder: str) -> bytes:
     return digest.digest()
 
 
-class FolderLocator:
-    """Numba's own choice of a kernel's cache folder, checked against the digest of the folder's sources."""
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], file: str) -> Any:
-        folder = Path(file).parent
-        if folder.parent != PACKAGE or folder.name not in SOURCES:
-            return None
-        for usual in CompileResultCacheImpl._locator_classes:
-            locator = None if usual is cls else usual.from_function(function, file)
-            if locator is not None:
-                locator.get_source_stamp = partial(digest_of_sources, folder.name)
-                return locator
+def _stamp_of(file: Path) -> Callable[[], bytes] | None:
+    folder = file.parent
+    if folder.parent != PACKAGE or folder.name not in SOURCES:
         return None
+    return partial(digest_of_sources, folder.name)
 
 
-CompileResultCacheImpl._locator_classes.insert(0, FolderLocator)
+stamp_caches(_stamp_of)

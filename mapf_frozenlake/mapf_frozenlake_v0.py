@@ -12,13 +12,11 @@ from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv
 __all__ = ["env", "parallel_env", "raw_env"]
 
 
-def parallel_env(**kwargs: Any) -> MAPFFrozenLakeParallelEnv:
-    """All agents move at once: the lake's native interface."""
-    return MAPFFrozenLakeParallelEnv(**kwargs)
+parallel_env = MAPFFrozenLakeParallelEnv  # all agents move at once: the lake's native interface
 
 
 def raw_env(**kwargs: Any) -> Any:
-    """One agent after the other, by PettingZoo's conversion, without checks."""
+    """One agent after the other, by PettingZoo's conversion, without checks; takes the arguments of ``parallel_env``."""
     return parallel_to_aec(parallel_env(**kwargs))
 
 

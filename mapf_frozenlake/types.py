@@ -16,6 +16,7 @@ from mapf_frozenlake.constants import (
     MAX_SIZE,
     MIN_SIZE,
     NUM_ACTIONS,
+    ON_GOAL,
     VIOLATIONS,
     Action,
     BoolGrid,
@@ -23,6 +24,7 @@ from mapf_frozenlake.constants import (
     Certificate,
     Event,
     FailureKind,
+    OnGoal,
 )
 from mapf_frozenlake.errors import LakeError
 
@@ -32,6 +34,7 @@ __all__ = [
     "MAX_SIZE",
     "MIN_SIZE",
     "NUM_ACTIONS",
+    "ON_GOAL",
     "VIOLATIONS",
     "Action",
     "BoolGrid",
@@ -40,6 +43,7 @@ __all__ = [
     "Event",
     "FailureKind",
     "Instance",
+    "OnGoal",
     "Plan",
     "Solution",
     "Verdict",
@@ -110,7 +114,8 @@ class Instance:
 
     def to_json(self) -> str:
         """One line of JSON, certified facts included; ``from_json`` reads it back."""
-        return instance_json.text_of(self)
+        facts = {name: getattr(self, name) for name in instance_json.FACTS}
+        return instance_json.text_of(self.holes, self.starts, self.goals, facts)
 
     @classmethod
     def from_json(cls, given: str | bytes | Mapping[str, Any]) -> Instance:
@@ -123,10 +128,11 @@ class Instance:
         return f"Instance({self.height}×{self.width}, {self.num_agents} agents{facts}{name})"
 
     def _repr_svg_(self) -> str:
-        """The display in a notebook."""
-        from mapf_frozenlake.render import notebook
+        """The display in a notebook: the board with all agents on their starts."""
+        from mapf_frozenlake.render.svg import svg
+        from mapf_frozenlake.world.snapshot import Snapshot
 
-        return notebook.picture(self)
+        return svg(Snapshot(holes=self.holes, positions=self.starts, goals=self.goals, starts=self.starts))
 
     def __eq__(self, other: object) -> bool:
         return self.key() == other.key() if isinstance(other, Instance) else NotImplemented

@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 from numba import typeof
-from numba.core.dispatcher import Dispatcher
+
+from mapf_frozenlake.numba_private import Dispatcher, is_cached
 
 
 def is_compiled(compiled: Dispatcher, arguments: tuple[Any, ...]) -> bool:
     """Whether a call with these arguments finds machine code, in this process or in the machine's cache."""
     signature = tuple(typeof(argument) for argument in arguments)
-    if signature in compiled.overloads:
-        return True
-    cache_of: Any = vars(compiled)["_cache"]  # numba has no public way to ask
-    cached = getattr(cache_of, "_cache_file", None)  # None: without a cache
-    return cached is not None and cached.load(cache_of._index_key(signature, compiled.targetctx.codegen())) is not None
+    return signature in compiled.overloads or is_cached(compiled, signature)
 
 
 def uncompiled(compiled: Dispatcher) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
 """How the tests are spread over processes, and what none of them waits for.
 
-Tests that share what takes long to build run in one process, or each would build its own: everything that starts Ray, what shares the
-small atlas, what shares a small language model, what imports the libraries of providers, what loads the tool-use benchmark, and the
-tests of a file that has something of its own for all of them.
+Tests that share what takes long to build run in one process, or each would build its own: everything that starts Ray, what shares a
+small language model, what imports the libraries of providers, what loads the tool-use benchmark, and the tests of a file that has
+something of its own for all of them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ def group_of(item: pytest.Item) -> str | None:
     fixtures = set(getattr(item, "fixturenames", ()))
     if item.get_closest_marker("ray") or "ray_session" in fixtures:
         return "ray"
-    if fixtures & {"trees", "stored"}:
-        return "atlas"
     if "language" in item.path.parts or item.path.stem == "test_language" or fixtures & LANGUAGE:
         return "language"
     if item.path.stem in PROVIDERS:

@@ -7,8 +7,8 @@ import importlib
 import json
 
 from benchmarks._record import record
-from engineers.ending import ends_when_asked
-from engineers.printing import prints_what_it_can
+from engineers.shared.ending import ends_when_asked
+from engineers.shared.printing import printing_any_character
 from envtuning.worlds.bfcl.reply_format import REPLY_FORMATS
 
 TABLES = (
@@ -70,5 +70,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with prints_what_it_can(), ends_when_asked("interrupted"):
+    with printing_any_character(), ends_when_asked("interrupted"):
         main()

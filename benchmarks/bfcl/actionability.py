@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from benchmarks.bfcl.abstention import abstention, gaps
+from benchmarks.bfcl.forks import with_tools
+from benchmarks.bfcl.halves import half_of
+from benchmarks.bfcl.readers import blindly, by_looking_around, told_everything
+from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.text_table import aligned, percent
 from benchmarks.bfcl.traces import kinds_in, reweighted
-from envtuning.worlds.bfcl.actionability.halves import half_of
 from envtuning.worlds.bfcl.actionability.measure import (
     Condition,
     Sample,
-    abstention,
     draw_samples,
-    gaps,
-    masked,
     recovered,
-    summary,
 )
-from envtuning.worlds.bfcl.actionability.readers import READERS, blindly, by_looking_around, told_everything
+from envtuning.worlds.bfcl.actionability.readers import READERS, complains
 from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.hints import augment
-from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load, with_tools
+from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
 from envtuning.worlds.bfcl.tasks import load_tasks
+
+
+def masked(message: str) -> str:
+    """Tells only whether the message complains."""
+    return "Error." if complains(message) else "Done."
 
 
 def conditions(augmenters: dict[str, CallAugmenter]) -> list[Condition]:

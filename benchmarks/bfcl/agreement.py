@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from envtuning.worlds.bfcl.check import official_verdict
+from benchmarks.bfcl.official import official_verdict
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, Version, load
 from envtuning.worlds.bfcl.scripted import perturbed, run_script

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks._record import conditions
+from benchmarks.bfcl.seeds_and_cases import t_mean_over_cases
 from envtuning import atomic
 from envtuning.loop.run import start
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, load_spec
-from envtuning.studies.intervals import FEWEST, Interval, t_mean, t_mean_over_cases
+from envtuning.studies.intervals import FEWEST, Interval, t_mean
 from envtuning.trainees.menu import MenuPolicy
 from envtuning.worlds.bfcl.package import SPLITS, ToolClass, Version
 from envtuning.worlds.bfcl.tasks import Task

@@ -10,8 +10,8 @@ from engineers.backends.network import FROM_FILE
 from engineers.backends.openai import REQUEST as OPENAI
 from engineers.backends.openai import OpenAIChat
 from engineers.engineer import Engineer
-from engineers.extras import require
 from engineers.from_file import PLAIN, Allowed, reads
+from engineers.shared.extras import require
 
 REQUEST: Allowed = {
     **OPENAI,

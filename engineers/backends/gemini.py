@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from engineers.backends.making import engineer_on
 from engineers.backends.network import FROM_FILE, THINKING_ROOM, NetworkChat, bounded_client, error_for_status
 from engineers.engineer import Engineer
-from engineers.extras import require
 from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
+from engineers.shared.extras import require
 
 REFUSALS = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"}
 ROLES = {"user": "user", "assistant": "model"}

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache, wraps
 from typing import Any, ClassVar
 
-from engineers import own
 from engineers.backends.making import engineer_on
 from engineers.backends.network import FROM_FILE, NetworkChat, error_for_status, limit_body
 from engineers.backends.openai import read_chat_completion, strict_format
 from engineers.engineer import Engineer
-from engineers.extras import require
 from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import AuthFailed, ChatError, Completion, Message, Timeout, TooLong
+from engineers.shared import own
+from engineers.shared.extras import require
 
 PLAIN_NAME = re.compile(r"(?!http)\w[\w.+@-]*(:[\w.-]+)?(/(?!http)\w[\w.+@-]*(:[\w.-]+)?)*", re.ASCII | re.IGNORECASE)
 # Providers that a file may name, each with the one key that goes to it; None: credentials of a cloud, which its SDK keeps to its own

@@ -15,8 +15,8 @@ from typing import Any
 from engineers.backends.making import engineer_on
 from engineers.backends.plain_text import missing_template
 from engineers.engineer import Engineer
-from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Rejected, TooLong
+from engineers.shared.extras import require
 
 THOUGHT_BEGIN, THOUGHT_END = "<think>", "</think>"
 ONE_AT_A_TIME = threading.Lock()  # answers repeat by the random state, which the whole process shares

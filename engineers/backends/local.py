@@ -11,10 +11,10 @@ from engineers.backends.live import ONE_AT_A_TIME, LiveChat
 from engineers.backends.making import engineer_on
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.engineer import Engineer
-from engineers.extras import require
 from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import Completion, Message, Rejected
 from engineers.model.engineer import FROM_FILE as ENGINEER
+from engineers.shared.extras import require
 
 FROM_FILE: Allowed = {
     **ENGINEER,

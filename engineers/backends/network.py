@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 from pydantic import SecretStr
 
-from engineers import own, patience
 from engineers.from_file import PLAIN, Allowed
 from engineers.model.chat import (
     AuthFailed,
@@ -35,6 +34,7 @@ from engineers.model.chat import (
 )
 from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.redaction import protect, redact
+from engineers.shared import own, timeouts
 
 GRACE = 0.5  # seconds; an attempt that its SDK has not ended by then is left alone
 LONGEST_WAIT = 60.0  # seconds; a provider that asks for more has failed for now
@@ -116,7 +116,7 @@ class NetworkChat(ABC):
         try:
             self.raise_unless_key_may_go()  # the key is looked for in ``_ask``
             self._load()
-            reply = within(self.timeout + GRACE, lambda: self._ask(messages, schema, max_tokens))
+            reply = answered_within(self.timeout + GRACE, lambda: self._ask(messages, schema, max_tokens))
         except Exception as error:  # SDKs also leak errors of their HTTP and JSON libraries
             failure = transport_error(error, self.timeout) or self._status_error(error) or undocumented(error)
             return type(failure)(str(failure), failure.spent, failure.retry_after)
@@ -186,14 +186,14 @@ def addresses_in(value: Any) -> Iterator[str]:
             yield from addresses_in(inner)
 
 
-def within(seconds: float, ask: Callable[[], Completion]) -> Completion:
+def answered_within(seconds: float, ask: Callable[[], Completion]) -> Completion:
     """Return or raise what ``ask`` does; raise ``Timeout`` if it takes longer. Its thread then ends by itself.
 
     The SDKs' own timeouts count from byte to byte, so a reply that arrives slowly would never time out.
     """
     try:
-        return patience.within(seconds, "question", ask)
-    except patience.NotEnded:
+        return timeouts.run_with_timeout(seconds, "question", ask)
+    except timeouts.NotEnded:
         raise Timeout(f"no whole reply within {seconds:g} s: raise timeout, or think and write less") from None
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engineers import own, untrusted
+from engineers.shared import own, untrusted
 
 # Explicit, because by default transformers asks at the keyboard whether to run a model's code.
 WEIGHTS: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, runtime_checkable
 
-from engineers.errors import Mendable
 from engineers.redaction import redact
+from engineers.shared.errors import UserError
 
 
 class Message(TypedDict):
@@ -30,7 +30,7 @@ class Completion:
     cost: float | None = None  # US dollars; None if the backend knows no price
 
 
-class ChatError(Mendable, RuntimeError):
+class ChatError(UserError, RuntimeError):
     """A question to a model got no usable reply. ``spent`` has the provider's counts, if any came back."""
 
     transient: ClassVar[bool] = False  # the same request may pass later

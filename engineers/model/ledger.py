@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engineers.errors import Mendable
-from engineers.sentences import in_sentences
-from engineers.untrusted import NotReadable, parsed, read_bytes
+from engineers.shared.errors import UserError
+from engineers.shared.sentences import in_sentences
+from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 
 MOST_TOKENS, MOST_DOLLARS = 10**12, 1e9  # tokens of one question; a line with more is damaged
 
@@ -36,7 +36,7 @@ class Taken:
         return Taken(self.tokens + other.tokens, (self.cost or 0.0) + (other.cost or 0.0) if known else None)
 
 
-class LedgerDamaged(Mendable, ValueError):
+class LedgerDamaged(UserError, ValueError):
     """The ledger cannot be read, so the rest of a cap is unknown."""
 
 

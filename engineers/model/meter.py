@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engineers.counts import money
 from engineers.model.chat import ChatError, Completion, Message
+from engineers.shared.counts import money
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
 CHARACTERS_PER_TOKEN = 2.5  # measured low on purpose: JSON and boards are dense in tokens
@@ -49,10 +49,6 @@ class Meter:
     cost: float | None = 0.0  # None once something without a known price was used
     questions: int = 0
     _reserved: tuple[int, int] = field(default=(0, 0), repr=False)
-
-    @property
-    def has_caps(self) -> bool:
-        return (self.max_total_tokens, self.max_cost) != (None, None)
 
     def reserve(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any] | None, answer: int) -> None:
         """Make sure that the question fits under the caps. Raises ``BudgetExceeded`` with the rest and the question's worst case."""

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from engineers.extras import require
 from engineers.model import figures
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import Message
@@ -23,6 +22,7 @@ from engineers.model.replies import without_thoughts
 from engineers.model.shown import ShownConfigs, compact, compact_json, drawn, knob_docs, split_stats
 from engineers.redaction import scrub, scrub_picture
 from engineers.report import FailureCase, SliceResult, Split, StageRecord, StageReport, wilson
+from engineers.shared.extras import require
 from engineers.space import Space
 
 if TYPE_CHECKING:
@@ -176,7 +176,6 @@ def _render(
         "splits": material.splits,
         "in_interval": figures.in_interval,
         "training_results": report.training_results,
-        "probes": [(shown.beside(probe.config), probe.results) for probe in report.probes],
         "target": told,
         "target_words": report.target_words if context.target else "",
         "fixed": shown.fixed(told) if told else "",

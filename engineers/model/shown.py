@@ -112,10 +112,6 @@ class ShownConfigs:
         turned = self._turned(before.config, record.config)
         return f"since stage {before.stage} {turned}" if turned else f"as in stage {before.stage}"
 
-    def beside(self, config: Mapping[str, Any]) -> str:
-        """Another config by what it has otherwise than what the stage was trained on."""
-        return self._turned(self.trained_on, config) or "as trained"
-
     def _turned(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         """The knobs that have another value and matter for what is drawn."""
         shares = {share.path for _, share in self.slices}

@@ -15,11 +15,11 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engineers.errors import Mendable
 from engineers.model.chat import ChatError
 from engineers.model.context import Context
 from engineers.redaction import redact
-from engineers.sentences import in_sentences
+from engineers.shared.errors import UserError
+from engineers.shared.sentences import in_sentences
 
 TRANSCRIPT_VERSION: Final = 2
 
@@ -63,7 +63,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class TranscriptError(Mendable, ValueError):
+class TranscriptError(UserError, ValueError):
     """A transcript that cannot be read or holds no such exchange; the message says which file and line."""
 
 

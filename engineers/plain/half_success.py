@@ -51,7 +51,7 @@ class HalfSuccessEngineer(Walker):
 
 def step(here: Rates, trained: float, on_target: float) -> tuple[float, str]:
     """The fraction of the way to half success, and the reason; negative if nothing succeeds, so that the next stage is easier."""
-    if max(trained, on_target) <= LIMITS.of_dead(here):
+    if max(trained, on_target) <= LIMITS.dead_below(here):
         return -LIMITS.easing, eased(trained)
     fraction = fraction_with(LIMITS.frontier, trained, on_target)
     return (

@@ -1,7 +1,7 @@
 """Finds what a policy lacks from the places of its failures, and the option of a menu that gives most of it.
 
 A *lack* is a part of the episodes that fails while the rest succeeds: some slices, or the episodes that have something in common
-(``StageReport.splits``; in older reports their rates are among the behaviour). If no part stands out, it is the kind of failure
+(``StageReport.splits``). If no part stands out, it is the kind of failure
 that does. If no option mentions that kind, weaker evidence counts. A slice's success is the median of its rate, its failures
 and its parts, so that one false number changes nothing.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from statistics import fmean, median
 
 from engineers.plain.causes import words
@@ -72,13 +72,12 @@ def lacks_of(report: StageReport) -> Iterator[Lack]:
     """From the surest on: parts and slices that differ by all the evidence, the kind of failure that stands out, parts that differ
     by their rates, the part that this kind's name mentions, and parts whose difference is only above chance.
     """
-    splits = report.splits or _splits_by_behaviour(report)
-    yield from _largest([*_in_parts(splits, _sure), *_in_slices(report)])
+    yield from _largest([*_in_parts(report.splits, _sure), *_in_slices(report)])
     kind = _in_kinds(report.results)
     if kind:
         yield kind
-    told = _in_parts(splits, _told)
-    above_chance = [lack for lack, least in zip(told, _in_parts(splits, _chance), strict=True) if least.size > 0]
+    told = _in_parts(report.splits, _told)
+    above_chance = [lack for lack, least in zip(told, _in_parts(report.splits, _chance), strict=True) if least.size > 0]
     yield from _largest(above_chance)
     if kind:
         yield from _largest([lack for lack in told if lack.size > 0 and lack.words & kind.words], 0.0)
@@ -97,24 +96,6 @@ def option_against(lack: Lack, meanings: Mapping[str, str]) -> str | None:
         return None
     best = max(given.values())
     return min((option for option in given if given[option] == best), key=lambda option: meanings[option])
-
-
-def _splits_by_behaviour(report: StageReport) -> dict[str, dict[str, Split]]:
-    """Of reports before there were splits: rates named ``valid_where_a_wait_is_needed`` or ``valid_with_2_agents``.
-
-    They have no counts: each part is taken to be half of its slice's episodes.
-    """
-    half = {row.name: row.episodes // 2 for row in report.results if row.episodes > 1}
-    named = re.compile(rf"{re.escape(report.objective.removesuffix('_rate'))}_(?:where|with)_(.+)")
-    return {
-        name: {
-            found[1]: Split(episodes=half[name], succeeded=min(half[name], max(0, round(rate * half[name]))))
-            for key, rate in rates.items()
-            if (found := named.fullmatch(key)) and isfinite(rate)
-        }
-        for name, rates in report.behaviour.items()
-        if name in half
-    }
 
 
 def _in_parts(splits: Mapping[str, Mapping[str, Split]], compared: Compared) -> list[Lack]:

@@ -24,7 +24,7 @@ from engineers.plain.signals import Rates, Signals, learnability, signals
 from engineers.plain.way import ALIVE, Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageRecord, StageReport, wilson
 from engineers.roles import SliceKnobs, find_slices, with_beside
-from engineers.sentences import in_sentences
+from engineers.shared.sentences import in_sentences
 from engineers.tiers import Tier
 
 Part = Annotated[float, Field(ge=0, le=1)]
@@ -58,7 +58,7 @@ class Thresholds(BaseModel):
                 f"the thresholds are {', '.join(cls.model_fields)}, each from 0 to 1"
             ) from error
 
-    def of_dead(self, here: Rates) -> float:
+    def dead_below(self, here: Rates) -> float:
         """The rate that counts as dead; no success at all does, however few the episodes."""
         return max(self.dead, here.nothing)
 
@@ -83,7 +83,7 @@ class RulesEngineer(Walker):
             return design
         better = better_stage(report, slices, self.thresholds)
         if better is not None:
-            self._take_back(design, knobs, current, *better)
+            self._go_back_half_way(design, knobs, current, *better)
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
         wanted = self._wanted_shares(way, slices, seen)
@@ -100,7 +100,7 @@ class RulesEngineer(Walker):
         assert here is not None, "a step is taken from where something was measured"
         p = here.pooled if name is None else here[name]
         v = seen.there(name)
-        if max(p, v) <= limits.of_dead(here):
+        if max(p, v) <= limits.dead_below(here):
             return -limits.easing, eased(p)
         if way.is_known:
             fraction = max(fraction_with(limits.frontier, p, v), even_pace(report, limits.settled))
@@ -125,7 +125,7 @@ class RulesEngineer(Walker):
             if share
         }
 
-    def _take_back(
+    def _go_back_half_way(
         self, design: Design, knobs: Sequence[Knob], current: BaseModel, record: StageRecord, why: str
     ) -> None:
         """Half of the way back to the config of a stage that did better."""
@@ -164,7 +164,7 @@ def better_stage(
         before = signals(record, report.objective, slices)
         if before.here is None or record.config == report.config:
             continue
-        if here.pooled <= limits.of_dead(here) and before.here.pooled > limits.alive:
+        if here.pooled <= limits.dead_below(here) and before.here.pooled > limits.alive:
             return (
                 record,
                 f"success fell from {before.here.pooled:.2f} at stage {record.stage} to {here.pooled:.2f}: half taken back",

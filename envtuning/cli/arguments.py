@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from engineers.untrusted import NotReadable
+from engineers.shared.untrusted import NotReadable
 from envtuning.runs.reading import read_value
 from envtuning.runs.sections import HIGHEST_SEED
 from envtuning.runs.spec import RunSpec, SpecError

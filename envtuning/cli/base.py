@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from engineers import own
-from engineers.errors import Mendable
+from engineers.shared import own
+from engineers.shared.errors import UserError
 from envtuning.show.terminal import make_console, print_error
 
 
@@ -82,7 +82,7 @@ def errors_in_one_sentence() -> Iterator[None]:
     """Prints an error that a user can correct as a sentence, without a traceback."""
     try:
         yield
-    except (Mendable, ImportError) as error:
+    except (UserError, ImportError) as error:
         print_error("error", str(error))
         raise typer.Exit(1) from None
     except OSError as error:

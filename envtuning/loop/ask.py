@@ -15,10 +15,10 @@ from engineers.guard import Guard, read_back
 from engineers.knobs import KnobError, dump
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
-from engineers.patience import within
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, IncidentKind, StageReport
+from engineers.shared.timeouts import run_with_timeout
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.runs.log import RunLog
@@ -62,7 +62,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
     try:
         question = partial(engineer.propose, report, current=current, editable=spec.editable)
         timeout = None if inline else spec.engineer.timeout
-        proposal = question() if timeout is None else within(timeout, "engineer", question)
+        proposal = question() if timeout is None else run_with_timeout(timeout, "engineer", question)
         if not isinstance(proposal, Proposal):
             raise TypeError(f"propose returned a {type(proposal).__name__}, not a Proposal")
     except Exception as error:  # a third party's engineer may fail in any way; the run continues

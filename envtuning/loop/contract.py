@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
-from engineers.patience import NotEnded, within
+from engineers.shared.timeouts import NotEnded, run_with_timeout
 from envtuning.errors import RunError
 from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
@@ -44,7 +44,7 @@ def close(trainee: Trainee) -> None:
     If a worker has died, a trainee may wait for it for ever (as Gymnasium's ``AsyncVectorEnv`` does); then it is abandoned.
     """
     try:
-        within(CLOSING, "closing", trainee.close)
+        run_with_timeout(CLOSING, "closing", trainee.close)
     except NotEnded as error:
         raise TraineeFailed(f"close had not ended after {CLOSING:g} s: the trainee is left as it is") from error
     except Exception as error:

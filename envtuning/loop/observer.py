@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partialmethod
 from typing import Any
 
-from engineers.own import object_at
 from engineers.report import Incident
+from engineers.shared.own import object_at
 from envtuning.errors import SpecError
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, Stage

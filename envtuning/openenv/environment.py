@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from engineers.knobs import dump
-from engineers.sentences import in_sentences
+from engineers.shared.sentences import in_sentences
 from envtuning.extras import needs
 from envtuning.worlds.world import World
 

@@ -19,10 +19,10 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from engineers import untrusted
 from engineers.knobs import as_text
-from engineers.sentences import in_sentences
-from engineers.untrusted import NotReadable
+from engineers.shared import untrusted
+from engineers.shared.sentences import in_sentences
+from engineers.shared.untrusted import NotReadable
 from envtuning import atomic
 from envtuning.errors import RunError
 
@@ -268,8 +268,7 @@ def figures(path: Path, kind: Any) -> Any:
         found = untrusted.read_bytes(path)
         if found is None:
             return None
-        value = untrusted.parsed_lines(found) if path.suffix == ".jsonl" else untrusted.parsed(found)
-        return TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(untrusted.parsed(found))
     except NotReadable as error:
         raise RunError(f"{path} {error}: remove it, and it is made again") from error
     except ValidationError as error:

@@ -14,7 +14,7 @@ import engineers
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump
 from engineers.registry import needs_trainee, raise_unless_from_file
-from engineers.sentences import in_sentences
+from engineers.shared.sentences import in_sentences
 from envtuning.runs.sections import as_data
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.unknown_fields import unknown_fields

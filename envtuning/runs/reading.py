@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from engineers.untrusted import NotReadable
+from engineers.shared.untrusted import NotReadable
 from envtuning.extras import needs
 
 try:

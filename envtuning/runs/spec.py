@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from engineers import untrusted
-from engineers.sentences import in_sentences
-from engineers.untrusted import NotReadable
+from engineers.shared import untrusted
+from engineers.shared.sentences import in_sentences
+from engineers.shared.untrusted import NotReadable
 from envtuning.errors import SpecError
 from envtuning.runs.reading import LONGEST, read_mapping
 from envtuning.runs.sections import (

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engineers.counts import counted
+from engineers.shared.counts import counted
 
 
 @dataclass

@@ -11,8 +11,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from engineers.counts import counted, money
 from engineers.report import Incident, SliceResult, wilson
+from engineers.shared.counts import counted, money
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, RunState, Stage

@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from engineers.terminal import TextConsole
+from engineers.shared.terminal import TextConsole
 
 LOG_WIDTH = 120  # columns, if the output is not a terminal
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.table import Table
 
-from engineers.counts import counted
+from engineers.shared.counts import counted
 from envtuning import atomic
 from envtuning.loop.observer import Observer
 from envtuning.runs.plan import Plan

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from engineers import own
-from engineers.current_folder import leave_it_alone
+from engineers.shared import own
+from engineers.shared.current_folder import import_nothing_from_here
 from envtuning.errors import RunError, SpecError
 from envtuning.extras import needs
 from envtuning.runs.spec import TraineeSpec
@@ -35,15 +35,16 @@ Bundle = dict[str, float]  # amounts of Ray's resources on one node
 class Cluster(Executor):
     """A process pool on Ray: on the cluster at RAY_ADDRESS, or on a new local one."""
 
-    def __init__(self, waiting: Iterable[Any], trainee_of: Callable[[Any], TraineeSpec]) -> None:
-        """``waiting``: the last argument of each task to come. Raises ``SpecError`` if one of them can never begin."""
+    def __init__(self, trainees: Iterable[TraineeSpec]) -> None:
+        """``trainees``: those of the jobs to come. Raises ``SpecError`` if one of them can never begin."""
         start_ray()
-        for one in waiting:
-            raise_unless_room(trainee_of(one))
-        self.trainee_of, self.runs = trainee_of, list[ray.ObjectRef]()
+        for trainee in trainees:
+            raise_unless_room(trainee)
+        self.runs = list[ray.ObjectRef]()
 
     def submit(self, work: Callable[..., Any], /, *given: Any) -> Future[Any]:  # type: ignore[override]
-        own_process, *actors = bundles = bundles_of(self.trainee_of(given[-1]))
+        """``given`` ends with the job."""
+        own_process, *actors = bundles = bundles_of(given[-1].spec.trainee)
         others = {what: amount for what, amount in own_process.items() if what not in ("CPU", "GPU")}
         task = ray.remote(
             num_cpus=own_process.get("CPU", 0), num_gpus=own_process.get("GPU", 0), resources=others, max_retries=LOSSES
@@ -69,7 +70,7 @@ def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: froz
         raise RunError(
             f"the node {platform.node()} has no folder {here}: start in a folder that all nodes share"
         ) from error
-    leave_it_alone()
+    import_nothing_from_here()
     own.trust_only(trusted)
     return work(*given)
 

@@ -1,4 +1,4 @@
-"""Quantiles of Student's t distribution for any whole number of degrees of freedom. SciPy is not needed."""
+"""Quantiles of Student's t distribution for any whole number of degrees of freedom."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from dataclasses import dataclass
 from pathlib import Path
 
-from engineers.own import trust_only, trusted
+from engineers.shared.own import trust_only, trusted
 from envtuning import atomic
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
@@ -116,7 +116,7 @@ def _processes(count: int) -> Executor:
 def _cluster(waiting: Sequence[Job]) -> Executor:
     from envtuning.studies.on_ray import Cluster
 
-    return Cluster(waiting, lambda job: job.spec.trainee)
+    return Cluster(job.spec.trainee for job in waiting)
 
 
 def comparable(spec: RunSpec) -> RunSpec:

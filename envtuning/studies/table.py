@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from rich.table import Table
 
-from engineers.counts import money
+from engineers.shared.counts import money
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
 from envtuning.show.console import plain_table
@@ -158,7 +158,7 @@ def _paired(success: Success, arms: Sequence[str]) -> dict[str, list[float]]:
 
 def _above(name: str, others: Sequence[str], success: Success) -> Gain | None:
     columns = _paired(success, [name, *others])
-    return gain(columns, name, others, oracle=False) if others and columns[name] else None
+    return gain(columns, name, others) if others and columns[name] else None
 
 
 def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> list[list[str]]:

@@ -16,7 +16,7 @@ from envtuning.loop.contract import (
 )
 from envtuning.testing.promises import SEED, BrokenPromise, promised
 from envtuning.trainees import make_trainee
-from envtuning.trainees.base import Metrics, Trainee, as_trainee
+from envtuning.trainees.base import Metrics, Trainee
 from envtuning.worlds.world import FORMS, World
 
 
@@ -54,7 +54,7 @@ def _check_trainee(
 ) -> None:
     def make(seed: int) -> Trainee:
         given = {"world": world, "capacity": world.capacity([config]), "exclude": (suite,), "seed": seed, **options}
-        made.append(make_trainee(kind, **given) if isinstance(kind, str) else as_trainee(kind(**given)))
+        made.append(make_trainee(kind, **given) if isinstance(kind, str) else kind(**given))
         return made[-1]
 
     def play(policy: Any) -> list[Any]:

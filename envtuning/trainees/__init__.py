@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from engineers.from_file import allowed_in, raise_unless_allowed
-from engineers.own import object_at
-from engineers.sentences import in_sentences
+from engineers.shared.own import object_at
+from engineers.shared.sentences import in_sentences
 from envtuning.errors import SpecError
 from envtuning.extras import needs
-from envtuning.trainees.base import Trainee, as_kind, as_trainee
+from envtuning.trainees.base import Trainee, trainee_class
 from envtuning.worlds.registry import DEFAULT_WORLD, make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
 
@@ -71,7 +71,10 @@ class TraineeKind:
             if known and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
                 raise SpecError(needs(f"trainee {name!r}", error, known.extra).msg) from error
             raise SpecError(f"trainee kind {name!r}: {error}") from error
-        return cls(name, factory, as_kind(factory))
+        try:
+            return cls(name, factory, trainee_class(factory))
+        except TypeError as error:
+            raise SpecError(f"trainee kind {name!r}: {error}") from error
 
     @property
     def form(self) -> Form:
@@ -120,7 +123,10 @@ class TraineeKind:
             self._raise_unless_from_file(options)
             self.declared.check_world(world)
             given = {"world": world, "capacity": capacity, "exclude": tuple(exclude), "seed": seed, **self._told(unit)}
-            return as_trainee(self.factory(**given, **options))
+            made = self.factory(**given, **options)
+            if not isinstance(made, Trainee):
+                raise TypeError(f"it made a {type(made).__name__}, which does not derive from envtuning.Trainee")
+            return made
 
     def _told(self, unit: str | None) -> dict[str, str]:
         """The run's unit of budget as an argument, for factories that have such an argument."""

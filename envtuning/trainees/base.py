@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engineers.own import completed
+from engineers.shared.own import declared_by
 from envtuning.worlds.world import Form
 
 DEFAULT_KIND = "rllib"
@@ -115,13 +115,13 @@ class Trainee(ABC):
         return cls.slim is not Trainee.slim
 
 
-def as_trainee(made: Any) -> Trainee:
-    """An object with a trainee's methods as a ``Trainee``. Raises ``TypeError`` if it lacks a required one."""
-    return made if isinstance(made, Trainee) else as_kind(made)()
-
-
-def as_kind(found: Any) -> type[Trainee]:
-    """The class itself if it derives from ``Trainee``; else a class with the declarations of ``found`` and the defaults."""
-    if isinstance(found, type) and issubclass(found, Trainee):
-        return found
-    return completed(found, Trainee)
+def trainee_class(found: Any) -> type[Trainee]:
+    """The class itself, or that of a function's return annotation. Raises ``TypeError`` if it does not derive from ``Trainee``."""
+    declared = declared_by(found)
+    if not (isinstance(declared, type) and issubclass(declared, Trainee)):
+        name = getattr(found, "__name__", type(found).__name__)
+        raise TypeError(
+            f"{name} is not declared as a trainee: derive the class from envtuning.Trainee, or let the function say which "
+            "class it makes: def make(**options) -> MyTrainee"
+        )
+    return declared

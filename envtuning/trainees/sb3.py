@@ -21,7 +21,7 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from engineers.from_file import DATA, PLAIN, Allowed, reads
-from engineers.own import object_at
+from engineers.shared.own import object_at
 from envtuning.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.privates import sb3 as privates

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from engineers import untrusted
 from engineers.from_file import PLAIN, reads
+from engineers.shared import untrusted
 from envtuning.trainees.base import Metrics, OnIteration, Trainee
 from envtuning.worlds.lakes.episodes import downhill
 from envtuning.worlds.lakes.world import raise_unless_lakes

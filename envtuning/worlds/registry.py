@@ -6,7 +6,7 @@ from inspect import signature
 from typing import Any
 
 from engineers.from_file import NotAllowed, allowed_in, raise_unless_allowed
-from engineers.own import NotTrusted, declares, object_at
+from engineers.shared.own import NotTrusted, declares, object_at
 from envtuning.errors import SpecError
 from envtuning.worlds.world import World
 

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from engineers.errors import Mendable
 from engineers.knobs import KnobError, dump, find_knobs
 from engineers.report import FailureCase, Split
 from engineers.roles import WHOLE, find_slices, shares_of
+from engineers.shared.errors import UserError
 from envtuning.worlds.episodes import Episode
 
 if TYPE_CHECKING:
     import gymnasium as gym
-    import numpy as np
-    from numpy.typing import NDArray
 
 Form = Literal["acts", "replies", "plans"]
 FORMS: dict[Form, str] = {
@@ -32,11 +30,11 @@ Purpose = Literal["validation", "test", "probe"]
 ONE_SLICE = WHOLE  # the name of the only slice of a config without slices
 
 
-class InfeasibleConfig(Mendable, ValueError):
+class InfeasibleConfig(UserError, ValueError):
     """No case can be drawn from this config; the message says what to do."""
 
 
-class TooFewCases(Mendable, ValueError):
+class TooFewCases(UserError, ValueError):
     """The world has fewer different cases than the held-out sets need; the message says how many there are."""
 
 
@@ -138,10 +136,6 @@ class World(ABC, Generic[C, K, E]):
         """Per slice, statistics of how the episodes were played, as means per episode. Empty by default."""
         return {}
 
-    def as_dealt(self, config: C) -> C:
-        """The config with ratios rounded to what cases really have, such as whole holes. For display; never draw from it."""
-        return config
-
     def splits(self, cases: K, episodes: Sequence[E]) -> dict[str, dict[str, Split]]:
         """Per slice, success on parts of its episodes that have something in common. Empty by default."""
         return {}
@@ -149,12 +143,6 @@ class World(ABC, Generic[C, K, E]):
     def drawn(self, config: C, cases: K) -> dict[str, dict[str, float]]:
         """Per slice, statistics of the probed cases: shares, sizes, distances. Empty by default."""
         return {}
-
-    def features(self, cases: K) -> NDArray[np.float64]:
-        """Per case, the features that a config controls, each in 0…1, to compare the cases of two configs: [cases, features]."""
-        raise NotImplementedError(
-            f"the world {self.about.name!r} has no method features: give it one that describes its cases"
-        )
 
     def film(self, cases: K, episode: Episode) -> Film | None:
         """The episode as a film; None if the world has no pictures."""

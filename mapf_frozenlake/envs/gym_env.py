@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable, outcome
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import as_config, as_instance, options_from
+from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, as_instance, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import Instance
+from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.world.layers import ObservationName
+from mapf_frozenlake.world.rewards import RewardFunction
 
 RESET_OPTIONS = ("instance", "config")
 WRAPPERS_OPTIONS = ("minari_autoseed",)  # attributes that wrappers read and forward
@@ -26,28 +28,63 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
 
     With ``flat=True`` the observation is one vector; with ``discrete=True`` the action of a single agent is ``Discrete(5)``.
     ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success`` (and
-    ``is_success``, the same by another name), ``valid`` and ``optimal`` (None if the least makespan is unknown or the world slips).
+    ``is_success``, the same by another name), ``valid``, ``optimal`` (None if the least makespan is unknown or the world slips) and
+    ``slice``, the name of the config's slice from which the board was drawn (None if it was given).
 
     Every interface takes these arguments; all are optional:
 
-    boards         ``size``, ``num_agents`` (a count, or a weight for each), ``hole_ratio``, ``wait_ratio``, ``min_distance``;
-                   or ``config``; or one board for all episodes: ``desc`` or ``instance``. Configs and instances also as JSON
-    rules          ``is_slippery``, ``success_rate``, ``collisions``, ``horizon``, ``reward`` (a name, or a function of a
-                   ``rewards.Transition``), ``feedback``, ``hint_strength``
+    boards         ``size`` (4), ``num_agents`` (2; a count, or a weight for each), ``hole_ratio`` (0.2), ``wait_ratio`` (None: left
+                   to chance), ``min_distance`` (1); or ``config``; or one board for all episodes: ``desc`` or ``instance``.
+                   Configs and instances also as JSON
+    rules          ``on_goal`` ("wait", "finish" or "next"), ``is_slippery`` (False), ``success_rate`` (1/3), ``collisions`` ("block"), ``horizon`` (None: 4 · (rows +
+                   columns)), ``reward`` ("sparse"; or a function of a ``rewards.Transition``), ``feedback`` (True),
+                   ``hint_strength`` (1); each replaces the config's
     spaces         ``observation`` ("ego", "grid" or "compact"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
                    of "ego" also ``window`` and ``hints``
-    the pool       ``pool_size``, ``certify``, ``exclude`` (held-out boards)
+    the pool       ``pool_size`` (16,384), ``certify``, ``exclude`` (held-out boards), ``choose`` (the rows for the envs that begin)
     speed          ``num_threads`` (1) step a large batch; None: one per core
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
 
     def __init__(
-        self, render_mode: str | None = None, *, flat: bool = False, discrete: bool = False, **kwargs: Any
+        self,
+        render_mode: str | None = None,
+        *,
+        flat: bool = False,
+        discrete: bool = False,
+        size: Sizes | None = None,
+        num_agents: int | Mapping[int, float] | None = None,
+        hole_ratio: float | None = None,
+        wait_ratio: float | None = None,
+        min_distance: int | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | None = None,
+        desc: str | Sequence[str] | None = None,
+        instance: Instance | Mapping[str, Any] | str | None = None,
+        is_slippery: bool | None = None,
+        success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
+        collisions: Collisions | None = None,
+        horizon: int | None = None,
+        reward: str | RewardFunction | None = None,
+        feedback: bool | None = None,
+        hint_strength: float | None = None,
+        observation: ObservationName = "ego",
+        dtype: str = "float32",
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        window: int | None = None,
+        hints: bool = False,
+        pool_size: int | None = None,
+        certify: Certificate | None = None,
+        exclude: Any = None,
+        choose: Choose | None = None,
+        num_threads: int | None = 1,
+        **unknown: Any,
     ) -> None:
         self._recorder = make_recorder(render_mode)
         self.render_mode = render_mode
-        self.batch = options_from(kwargs, also=CONTROLLER).make_batch(1)
+        self.batch = options_from(given_among(locals()), also=CONTROLLER).make_batch(1)
         self._controller = Controller(self.batch, flat=flat, discrete=discrete)
         self.observation_space, self.action_space = self._controller.observation_space, self._controller.action_space
         self._bind()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from mapf_frozenlake.config import RULES, LakeConfig, Slice
@@ -17,12 +17,20 @@ from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.batch import LakeBatch
 
 DRAW = ("size", "num_agents", "hole_ratio", "wait_ratio", "min_distance")  # as LakeConfig.single takes them
-BATCH = tuple(
-    name
-    for name in inspect.signature(LakeBatch).parameters
-    if name not in ("config", "num_envs", "autoreset", "reward", "instance")
-)
+BATCH = (
+    "observation", "dtype", "max_size", "max_agents", "window", "hints", "pool_size", "certify", "exclude", "choose", "num_threads",
+)  # fmt: skip
 KNOWN = ("config", "desc", "instance", *DRAW, *RULES, *BATCH)
+# Every interface has these arguments, with these defaults. None is not given: the config says it, or LakeConfig and LakeBatch do.
+DEFAULTS: dict[str, Any] = dict.fromkeys(KNOWN) | {
+    "observation": "ego",
+    "dtype": "float32",
+    "hints": False,
+    "num_threads": 1,
+}
+Sizes = int | tuple[int, int]  # a square's side; rows and columns
+Collisions = Literal["block", "end"]
+Choose = Callable[[NDArray], NDArray]  # rows of the pool for the envs that begin
 ELSEWHERE = {  # other environments' names -> our names
     "map_name": "size",
     "n_agents": "num_agents",
@@ -47,6 +55,12 @@ class EnvOptions:
 
     def make_batch(self, num_envs: int, autoreset: str = "disabled") -> LakeBatch:
         return LakeBatch(self.config, num_envs, autoreset=autoreset, **self.batch)  # type: ignore[arg-type]
+
+
+def given_among(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given of ``KNOWN``, among all arguments of an env as ``locals()`` has them; and its ``unknown`` ones."""
+    given = {name: arguments[name] for name in KNOWN if arguments.get(name, DEFAULTS[name]) is not DEFAULTS[name]}
+    return given | arguments["unknown"]
 
 
 def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOptions:
@@ -77,11 +91,11 @@ def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOpti
     return EnvOptions(_config_of(given.get("config"), draw, rules), batch)
 
 
-def raise_unless_known(kwargs: Mapping[str, Any], own: Sequence[str] = (), also: Sequence[str] = ()) -> None:
-    """Raises ``UnknownArgument`` for a name that is neither an option nor ``own``. The message names those in ``also``, too."""
-    unknown = sorted(set(kwargs) - {*KNOWN, *own})
+def raise_unless_known(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> None:
+    """Raises ``UnknownArgument`` for a name that is no option. The message names the options and those in ``also``."""
+    unknown = sorted(set(kwargs) - set(KNOWN))
     if unknown:
-        raise UnknownArgument(_did_you_mean(unknown[0], kwargs[unknown[0]], (*KNOWN, *own, *also)))
+        raise UnknownArgument(_did_you_mean(unknown[0], kwargs[unknown[0]], (*KNOWN, *also)))
 
 
 def _did_you_mean(name: str, value: Any, known: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -11,15 +11,18 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
+from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import outcome
 from mapf_frozenlake.envs.global_state import compact_space, compact_state
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import options_from
+from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import NUM_ACTIONS, Action
+from mapf_frozenlake.types import NUM_ACTIONS, Action, Certificate, Instance, OnGoal
+from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.layout import space_of
+from mapf_frozenlake.world.rewards import RewardFunction
 
 Observation = dict[str, NDArray] | NDArray
 ActionMask = Literal["observation", "info"]
@@ -55,22 +58,48 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         fixed_roster: bool = False,
         state: StateName = "observations",
         max_cycles: int | None = None,
-        **kwargs: Any,
+        size: Sizes | None = None,
+        num_agents: int | Mapping[int, float] | None = None,
+        hole_ratio: float | None = None,
+        wait_ratio: float | None = None,
+        min_distance: int | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | None = None,
+        desc: str | Sequence[str] | None = None,
+        instance: Instance | Mapping[str, Any] | str | None = None,
+        is_slippery: bool | None = None,
+        success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
+        collisions: Collisions | None = None,
+        horizon: int | None = None,
+        reward: str | RewardFunction | None = None,
+        feedback: bool | None = None,
+        hint_strength: float | None = None,
+        observation: ObservationName = "ego",
+        dtype: str = "float32",
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        window: int | None = None,
+        hints: bool = False,
+        pool_size: int | None = None,
+        certify: Certificate | None = None,
+        exclude: Any = None,
+        choose: Choose | None = None,
+        num_threads: int | None = 1,
+        **unknown: Any,
     ) -> None:
+        given = given_among(locals())
         if action_mask not in (None, *get_args(ActionMask)):
             raise LakeError(f"action_mask={action_mask!r}: give 'observation', 'info' or None")
         if state not in get_args(StateName):
             raise LakeError(f"state={state!r}: give one of {', '.join(map(repr, get_args(StateName)))}")
         if max_cycles is not None:
-            if "horizon" in kwargs:
-                raise LakeError(
-                    f"max_cycles={max_cycles} and horizon={kwargs['horizon']} mean the same: give one of them"
-                )
-            kwargs["horizon"] = max_cycles
+            if horizon is not None:
+                raise LakeError(f"max_cycles={max_cycles} and horizon={horizon} mean the same: give one of them")
+            given["horizon"] = max_cycles
         self._recorder = make_recorder(render_mode)
         self.render_mode, self.fixed_roster = render_mode, fixed_roster
         self._mask_in, self._state_name = action_mask, state
-        self.batch = options_from(kwargs, also=PARALLEL).make_batch(1)
+        self.batch = options_from(given, also=PARALLEL).make_batch(1)
         self.possible_agents = [f"agent_{slot}" for slot in range(self.batch.max_agents)]
         self.agents: list[str] = []
         shape = self.batch.observation.shape[2:]
@@ -128,21 +157,28 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
             joint[0, self.possible_agents.index(agent)] = action
         _, rewards, terminated, truncated, events = self.batch.step(joint)
         live = self.agents
+        slots = [self.possible_agents.index(agent) for agent in live]
         over = bool(terminated[0] or truncated[0])
-        infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, i])} for i, agent in enumerate(live)}
+        # Under on_goal="finish", an agent that has left the board is terminated before the others; in a fixed roster it stays.
+        left = dict.fromkeys(live, False)
+        if not self.fixed_roster:
+            left = {agent: not self.batch.active[0, slot] for agent, slot in zip(live, slots)}
+        infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, slot])} for agent, slot in zip(live, slots)}
         if over:
             came_of_it = outcome(self.batch)
             infos = {agent: info | came_of_it for agent, info in infos.items()}
+        for agent in live:
+            if left[agent]:
+                infos[agent]["slice"] = self.batch.current_slices[0]
         if self._recorder is not None:
             self._recorder.add(self.snapshot(joint[0]))
         seen = self._seen(infos)
-        if over:
-            self.agents = []
+        self.agents = [] if over else [agent for agent in live if not left[agent]]
         return (
             seen,
-            {agent: float(rewards[0, i]) for i, agent in enumerate(live)},
-            dict.fromkeys(live, bool(terminated[0])),
-            dict.fromkeys(live, bool(truncated[0])),
+            {agent: float(rewards[0, slot]) for agent, slot in zip(live, slots)},
+            {agent: bool(terminated[0]) or left[agent] for agent in live},
+            {agent: bool(truncated[0]) and not left[agent] for agent in live},
             infos,
         )
 
@@ -150,12 +186,14 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         """The observations of all agents; puts the masks into the infos if ``action_mask`` is "info"."""
         rows = self.batch.observation[0]
         whole = self.batch.observation_name == "compact"
+        slots = {agent: self.possible_agents.index(agent) for agent in self.agents}
         seen = {
-            agent: np.roll(rows, -i, axis=0).ravel() if whole else rows[i].copy() for i, agent in enumerate(self.agents)
+            agent: np.roll(rows, -slot, axis=0).ravel() if whole else rows[slot].copy() for agent, slot in slots.items()
         }
         if self._mask_in is None:
             return dict(seen)
-        masks = dict(zip(self.agents, self.batch.action_masks()[0].astype(np.int8)))
+        every = self.batch.action_masks()[0].astype(np.int8)
+        masks = {agent: every[slot] for agent, slot in slots.items()}
         if self._mask_in == "info":
             for agent, mask in masks.items():
                 infos[agent]["action_mask"] = mask

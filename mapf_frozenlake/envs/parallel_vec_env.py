@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER
+from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import NUM_ACTIONS
+from mapf_frozenlake.types import NUM_ACTIONS, Certificate, Instance, OnGoal
+from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.layout import space_of
+from mapf_frozenlake.world.rewards import RewardFunction
 
 
 def parallel_vec_env(
@@ -43,14 +46,52 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
 
     metadata = MAPFFrozenLakeVectorEnv.metadata
 
-    def __init__(self, num_lakes: int = 1, *, copy: bool = True, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        num_lakes: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        render_mode: str | None = None,
+        size: Sizes | None = None,
+        num_agents: int | Mapping[int, float] | None = None,
+        hole_ratio: float | None = None,
+        wait_ratio: float | None = None,
+        min_distance: int | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | None = None,
+        desc: str | Sequence[str] | None = None,
+        instance: Instance | Mapping[str, Any] | str | None = None,
+        is_slippery: bool | None = None,
+        success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
+        collisions: Collisions | None = None,
+        horizon: int | None = None,
+        reward: str | RewardFunction | None = None,
+        feedback: bool | None = None,
+        hint_strength: float | None = None,
+        observation: ObservationName = "ego",
+        dtype: str = "float32",
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        window: int | None = None,
+        hints: bool = False,
+        pool_size: int | None = None,
+        certify: Certificate | None = None,
+        exclude: Any = None,
+        choose: Choose | None = None,
+        num_threads: int | None = 1,
+        **unknown: Any,
+    ) -> None:
+        given = given_among(locals())
         for name in CONTROLLER:
-            if kwargs.get(name):
+            if unknown.get(name):
                 raise LakeError(
                     f"{name}=True is for one controller of all agents (gym.make, gym.make_vec, sb3_vec_env without "
                     f"per_agent): leave it out here, where every agent is a row of its own with Discrete({NUM_ACTIONS})"
                 )
-        self._lakes = MAPFFrozenLakeVectorEnv(num_lakes, copy=copy, **kwargs)
+        self._lakes = MAPFFrozenLakeVectorEnv(
+            num_lakes, autoreset_mode=autoreset_mode, copy=copy, render_mode=render_mode, **given
+        )
         self.batch = self._lakes.batch
         self.metadata, self.render_mode = dict(self._lakes.metadata), self._lakes.render_mode
         self.num_lakes, self.num_agents = num_lakes, self.batch.max_agents

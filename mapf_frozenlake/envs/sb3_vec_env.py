@@ -15,13 +15,17 @@ from stable_baselines3.common.vec_env import VecEnv
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import raise_unless_known
+from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among, raise_unless_known
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError, UnknownArgument
+from mapf_frozenlake.types import Certificate, Instance, OnGoal
 from mapf_frozenlake.world.given import raise_unless_one_of
+from mapf_frozenlake.world.layers import ObservationName
+from mapf_frozenlake.world.rewards import RewardFunction
 
 SUCCESS_KEYS = ("success", "valid", "optimal")
+_NOBODY = np.zeros(0, np.bool_)
 Indices = int | Sequence[int] | None
 
 
@@ -43,18 +47,54 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
     """
 
     def __init__(
-        self, num_envs: int = 1, *, per_agent: bool = False, success_key: str = "success", **kwargs: Any
+        self,
+        num_envs: int = 1,
+        *,
+        per_agent: bool = False,
+        success_key: str = "success",
+        copy: bool = True,
+        render_mode: str | None = None,
+        flat: bool = False,
+        discrete: bool = False,
+        size: Sizes | None = None,
+        num_agents: int | Mapping[int, float] | None = None,
+        hole_ratio: float | None = None,
+        wait_ratio: float | None = None,
+        min_distance: int | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | None = None,
+        desc: str | Sequence[str] | None = None,
+        instance: Instance | Mapping[str, Any] | str | None = None,
+        is_slippery: bool | None = None,
+        success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
+        collisions: Collisions | None = None,
+        horizon: int | None = None,
+        reward: str | RewardFunction | None = None,
+        feedback: bool | None = None,
+        hint_strength: float | None = None,
+        observation: ObservationName = "ego",
+        dtype: str = "float32",
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        window: int | None = None,
+        hints: bool = False,
+        pool_size: int | None = None,
+        certify: Certificate | None = None,
+        exclude: Any = None,
+        choose: Choose | None = None,
+        num_threads: int | None = 1,
+        **unknown: Any,
     ) -> None:
+        given = given_among(locals())
         raise_unless_one_of("success_key", success_key, SUCCESS_KEYS)
         self._success_key = success_key
         kind = MAPFFrozenLakeAgentsVectorEnv if per_agent else MAPFFrozenLakeVectorEnv
-        if "autoreset_mode" in kwargs:
+        if "autoreset_mode" in unknown:
             raise UnknownArgument("autoreset_mode: Stable-Baselines3 always resets within the step; leave it out")
-        own = ("render_mode", "copy") if per_agent else ("render_mode", "copy", *CONTROLLER)
-        raise_unless_known(
-            {name: value for name, value in kwargs.items() if name not in CONTROLLER}, own, ("per_agent", "success_key")
-        )
-        self.lakes = kind(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **kwargs)
+        raise_unless_known(unknown, also=("per_agent", "success_key", "copy", "render_mode", *CONTROLLER))
+        if flat or discrete or not per_agent:
+            given |= {"flat": flat, "discrete": discrete}
+        self.lakes = kind(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, copy=copy, render_mode=render_mode, **given)
         self.render_mode = self.lakes.render_mode
         super().__init__(self.lakes.num_envs, self.lakes.single_observation_space, self.lakes.single_action_space)
         self.rows_per_lake = self.num_envs // num_envs
@@ -119,6 +159,9 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         final = info["final_info"]
         outcome = {name: final[name][row] for name in SUCCESS_KEYS}
         outcome["is_success"] = outcome[self._success_key]
+        outcome["slice"] = final["slice"][row]
+        if final.get("_throughput", _NOBODY)[row : row + 1].any():
+            outcome["throughput"] = float(final["throughput"][row])
         elapsed = round(time.time() - self._began, 6)
         return outcome | {
             "terminal_observation": info["final_obs"][row],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import gymnasium as gym
@@ -15,7 +15,7 @@ from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, augme
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable, outcome
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import as_config, options_from
+from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, given_among, options_from
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.judge import judge
 from mapf_frozenlake.text import (
@@ -29,8 +29,8 @@ from mapf_frozenlake.text import (
     turns_prompt,
 )
 from mapf_frozenlake.text.rewards import plan_reward
-from mapf_frozenlake.types import Action, Instance
-from mapf_frozenlake.world.rewards import team_means
+from mapf_frozenlake.types import Action, Certificate, Instance, OnGoal
+from mapf_frozenlake.world.rewards import RewardFunction
 
 Mode = Literal["plan", "turns"]
 MAX_OBSERVATION, MAX_ACTION = 200_000, 1_000  # characters; longer replies are read, too
@@ -69,19 +69,45 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         style: TextStyle = "paper",
         render_mode: str | None = None,
         augmenter: LakeAugmenter = augment,
-        **kwargs: Any,
+        *,
+        size: Sizes | None = None,
+        num_agents: int | Mapping[int, float] | None = None,
+        hole_ratio: float | None = None,
+        wait_ratio: float | None = None,
+        min_distance: int | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | None = None,
+        desc: str | Sequence[str] | None = None,
+        instance: Instance | Mapping[str, Any] | str | None = None,
+        is_slippery: bool | None = None,
+        success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
+        collisions: Collisions | None = None,
+        horizon: int | None = None,
+        reward: str | RewardFunction | None = None,
+        feedback: bool | None = None,
+        hint_strength: float | None = None,
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        pool_size: int | None = None,
+        certify: Certificate | None = None,
+        exclude: Any = None,
+        choose: Choose | None = None,
+        num_threads: int | None = 1,
+        **unknown: Any,
     ) -> None:
+        given = given_among(locals())
         if mode not in get_args(Mode):
             raise LakeError(f"mode={mode!r}: give 'plan' or 'turns'")
         if style not in STYLES:
             raise LakeError(f"style={style!r}: give one of {', '.join(map(repr, STYLES))}")
         if render_mode not in (None, "ansi"):
             raise LakeError(f"render_mode={render_mode!r}: the text interface renders 'ansi' only; give that or None")
-        if mode == "plan" and callable(kwargs.get("reward")):
+        if mode == "plan" and callable(reward):
             raise LakeError("reward is a callable, which pays single steps: name a reward, or use mode='turns'")
-        options = options_from({**kwargs, "observation": "compact"}, also=("mode", "style", "augmenter"))
-        _refuse_slippery(options.config)
-        self.mode, self.style, self.render_mode, self.augmenter = mode, style, render_mode, augmenter
+        options = options_from(given | {"observation": "compact"}, also=("mode", "style", "augmenter"))
+        self.mode = mode
+        self._refuse(options.config)
+        self.style, self.render_mode, self.augmenter = style, render_mode, augmenter
         self.batch = options.make_batch(1)
         self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)
         self.action_space = AnyText(MAX_ACTION, min_length=0, charset=CHARACTERS)
@@ -104,7 +130,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         self._over, self._unread = False, 0
         if self.mode == "plan":
             return plan_prompt(self.instance, self.style), {}
-        return turns_prompt(self.instance, int(self.batch.horizon[0]), self.style), {}
+        return turns_prompt(self.instance, int(self.batch.horizon[0]), self.style, self._rules.on_goal), {}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self.instance is None or self._over:
@@ -118,7 +144,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
         """Use this config from the next reset on."""
         config = as_config(config)
-        _refuse_slippery(config)
+        self._refuse(config)
         self.batch.set_config(config)
 
     def get_config(self) -> LakeConfig:
@@ -146,6 +172,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             "is_success": verdict.valid,
             "valid": verdict.valid,
             "optimal": verdict.optimal,
+            "slice": self.batch.current_slices[0],
         }
         result = "The plan is valid." if verdict.valid else "The plan is not valid."
         hint = self._hint(PlanEvent(reply, result, not verdict.valid, instance, plan, verdict))
@@ -159,9 +186,9 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         moves = np.full(self.batch.max_agents, Action.WAIT, dtype=np.int64)
         if not isinstance(read, ParseError):
             moves[: instance.num_agents] = read
-        before = self.batch.positions[0, : instance.num_agents]
+        before, aims = self.batch.positions[0, : instance.num_agents], self.batch.goals[0, : instance.num_agents]
         stepped = self.batch.step(moves[None])
-        team, events = team_means(stepped.rewards, self.batch.active), stepped.events[0].copy()
+        team, events = self.batch.team_reward.copy(), stepped.events[0].copy()
         terminated, truncated = bool(stepped.terminated[0]), bool(stepped.truncated[0])
         self._over = terminated or truncated
         info: dict[str, Any] = {"parse_error": str(read) if unread else None, "actions": None if unread else read}
@@ -172,18 +199,23 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
                 info |= {"valid": False, "optimal": None if info["optimal"] is None else False}
         step, horizon = int(self.batch.step_count[0]), int(self.batch.horizon[0])
         positions = self.batch.positions[0, : instance.num_agents]
-        result = state_text(instance, positions, step, horizon, self.style)
+        goals = self.batch.goals[0, : instance.num_agents] if self._rules.on_goal == "next" else None
+        result = state_text(instance, positions, step, horizon, self.style, goals)
         made = read if isinstance(read, ParseError) else moves[: instance.num_agents]
-        hint = self._hint(turn_event(reply, result, instance, before, made, events[: instance.num_agents]))
+        hint = self._hint(turn_event(reply, result, instance, before, made, events[: instance.num_agents], aims))
         observation = f"{hint}\n{result}" if hint else result
         return observation, 0.0 if unread else float(team[0]), terminated, truncated, info
 
+    def _refuse(self, config: LakeConfig) -> None:
+        if config.is_slippery:
+            raise LakeError(
+                "is_slippery=True: the text interface has no slippery ice; use is_slippery=False, or MAPFFrozenLake-v0"
+            )
+        if self.mode == "plan" and config.on_goal != "wait":
+            raise LakeError(
+                f"on_goal={config.on_goal!r} is played step by step, but mode='plan' judges a whole plan by on_goal='wait': "
+                "use mode='turns'"
+            )
+
     def _hint(self, event: LakeEvent) -> str | None:
         return self.augmenter(event) if self._rules.feedback else None
-
-
-def _refuse_slippery(config: LakeConfig) -> None:
-    if config.is_slippery:
-        raise LakeError(
-            "is_slippery=True: the text interface has no slippery ice; use is_slippery=False, or MAPFFrozenLake-v0"
-        )

@@ -10,8 +10,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable
-from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv
+from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among
+from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv, StateName
+from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.world.layers import ObservationName
+from mapf_frozenlake.world.rewards import RewardFunction
 
 Seen = tuple[NDArray, ...]
 
@@ -25,9 +30,44 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
 
     metadata: dict[str, Any] = dict(MAPFFrozenLakeParallelEnv.metadata)  # noqa: RUF012
 
-    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        *,
+        state: StateName = "observations",
+        max_cycles: int | None = None,
+        size: Sizes | None = None,
+        num_agents: int | Mapping[int, float] | None = None,
+        hole_ratio: float | None = None,
+        wait_ratio: float | None = None,
+        min_distance: int | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | None = None,
+        desc: str | Sequence[str] | None = None,
+        instance: Instance | Mapping[str, Any] | str | None = None,
+        is_slippery: bool | None = None,
+        success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
+        collisions: Collisions | None = None,
+        horizon: int | None = None,
+        reward: str | RewardFunction | None = None,
+        feedback: bool | None = None,
+        hint_strength: float | None = None,
+        observation: ObservationName = "ego",
+        dtype: str = "float32",
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        window: int | None = None,
+        hints: bool = False,
+        pool_size: int | None = None,
+        certify: Certificate | None = None,
+        exclude: Any = None,
+        choose: Choose | None = None,
+        num_threads: int | None = 1,
+        **unknown: Any,
+    ) -> None:
+        given = given_among(locals())
         fixed = {"fixed_roster": True, "action_mask": None}
-        self.lake = MAPFFrozenLakeParallelEnv(render_mode, **kwargs | fixed)
+        self.lake = MAPFFrozenLakeParallelEnv(render_mode, state=state, max_cycles=max_cycles, **given | fixed)
         self.render_mode = render_mode
         self._names = self.lake.possible_agents
         self.n_agents = len(self._names)

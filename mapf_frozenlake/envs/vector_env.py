@@ -14,10 +14,13 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.lending import Lending
-from mapf_frozenlake.envs.options import as_config, options_from
+from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.world.layers import ObservationName
+from mapf_frozenlake.world.rewards import RewardFunction
 
 _AUTORESET = {
     AutoresetMode.NEXT_STEP: "next_step",
@@ -25,6 +28,7 @@ _AUTORESET = {
     AutoresetMode.DISABLED: "disabled",
 }
 _RENDER_MODES = tuple(mode for mode in RENDER_MODES if mode != "human")  # one window shows one lake
+_NO_SLICE = np.array(None, dtype=object)
 _OPTIMAL = np.array([False, True, None], dtype=object)  # indexed by the batch's code: 0, 1, -1
 
 
@@ -47,14 +51,41 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         render_mode: str | None = None,
         flat: bool = False,
         discrete: bool = False,
-        **kwargs: Any,
+        size: Sizes | None = None,
+        num_agents: int | Mapping[int, float] | None = None,
+        hole_ratio: float | None = None,
+        wait_ratio: float | None = None,
+        min_distance: int | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | None = None,
+        desc: str | Sequence[str] | None = None,
+        instance: Instance | Mapping[str, Any] | str | None = None,
+        is_slippery: bool | None = None,
+        success_rate: float | None = None,
+        on_goal: OnGoal | None = None,
+        collisions: Collisions | None = None,
+        horizon: int | None = None,
+        reward: str | RewardFunction | None = None,
+        feedback: bool | None = None,
+        hint_strength: float | None = None,
+        observation: ObservationName = "ego",
+        dtype: str = "float32",
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        window: int | None = None,
+        hints: bool = False,
+        pool_size: int | None = None,
+        certify: Certificate | None = None,
+        exclude: Any = None,
+        choose: Choose | None = None,
+        num_threads: int | None = 1,
+        **unknown: Any,
     ) -> None:
+        options = options_from(given_among(locals()), also=CONTROLLER)
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError:
             modes = [mode.value for mode in AutoresetMode]
             raise LakeError(f"autoreset_mode={autoreset_mode!r}: give one of {modes}") from None
-        options = options_from(kwargs, also=CONTROLLER)
         self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
@@ -126,7 +157,10 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             "is_success": batch.success & over,
             "valid": batch.valid & over,
             "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
-        } | dict.fromkeys(("_success", "_is_success", "_valid", "_optimal"), over)
+            "slice": np.where(over, batch.slices, _NO_SLICE),
+        } | dict.fromkeys(("_success", "_is_success", "_valid", "_optimal", "_slice"), over)
+        if (lifelong := over & batch.lifelong).any():
+            outcome |= {"throughput": batch.throughput * lifelong, "_throughput": lifelong}
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             return self._events_of(moved) | outcome
         assert batch.final_observation is not None

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from mapf_frozenlake.evaluation.row import Row
-    from mapf_frozenlake.evaluation.table import EvaluationTable
+from mapf_frozenlake.evaluation.row import Row
 
 REPORTED = "†"
 FOOTNOTE = (
@@ -24,6 +22,14 @@ FAILURE_TITLES = {
 }
 
 
+class Sheet(NamedTuple):
+    """What is printed: a headline, titled groups of rows, footnotes."""
+
+    headline: str
+    sections: Sequence[tuple[str, Sequence[Row]]]
+    footnotes: Sequence[str] = ()
+
+
 def interleaved(rows: Iterable[Row], reference: Iterable[Row]) -> list[Row]:
     """Each row, then the reference's rows of the same group."""
     published = list(reference)
@@ -33,10 +39,10 @@ def interleaved(rows: Iterable[Row], reference: Iterable[Row]) -> list[Row]:
     return together
 
 
-def plain(table: EvaluationTable) -> str:
+def plain(sheet: Sheet) -> str:
     """Sections of aligned columns, a headline above them."""
-    parts = [headline(table)]
-    for title, rows in table.sections():
+    parts = [sheet.headline]
+    for title, rows in sheet.sections:
         header, cells = grid(rows)
         widths = [max(len(line[column]) for line in (header, *cells)) for column in range(len(header))]
         lines = [
@@ -48,37 +54,37 @@ def plain(table: EvaluationTable) -> str:
         ]
         rule = "  ".join("-" * width for width in widths)
         parts.append("\n".join([f"by {title}", lines[0].rstrip(), rule, *(line.rstrip() for line in lines[1:])]))
-    return "\n\n".join([*parts, *([FOOTNOTE] if table.reference else [])])
+    return "\n\n".join([*parts, *sheet.footnotes])
 
 
-def markdown(table: EvaluationTable) -> str:
-    parts = [headline(table)]
-    for title, rows in table.sections():
+def markdown(sheet: Sheet) -> str:
+    parts = [sheet.headline]
+    for title, rows in sheet.sections:
         header, cells = grid(rows)
         marks = ["---", *["---:"] * (len(header) - 1)]
         body = "\n".join("| " + " | ".join(line) + " |" for line in (header, marks, *cells))
         parts.append(f"**By {title}**\n\n{body}")
-    return "\n\n".join([*parts, *([FOOTNOTE] if table.reference else [])])
+    return "\n\n".join([*parts, *sheet.footnotes])
 
 
-def html(table: EvaluationTable) -> str:
+def html(sheet: Sheet) -> str:
     """The same as HTML tables, for notebooks."""
-    parts = [f"<p>{escape(headline(table))}</p>"]
-    for title, rows in table.sections():
+    parts = [f"<p>{escape(sheet.headline)}</p>"]
+    for title, rows in sheet.sections:
         header, cells = grid(rows)
         head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in cells)
         caption = f"<caption>by {escape(title)}</caption>"
         parts.append(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-    return "".join([*parts, *([f"<p>{escape(FOOTNOTE)}</p>"] if table.reference else [])])
+    return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in sheet.footnotes)])
 
 
-def headline(table: EvaluationTable) -> str:
-    row = table.overall
+def headline(row: Row) -> str:
+    """One line about all instances."""
     optimal = (
         "optimum unknown" if row.optimal is None else f"{row.optimal:.2f} % optimal {_interval(row.optimal_interval)}"
     )
-    return f"{table.name}: {row.valid:.2f} % valid {_interval(row.valid_interval)}, {optimal}, {row.n} instances"
+    return f"{row.who}: {row.valid:.2f} % valid {_interval(row.valid_interval)}, {optimal}, {row.n} instances"
 
 
 def grid(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:

@@ -95,15 +95,19 @@ class EvaluationTable:
         ]
         return [(title, rows) for title, rows in parts if len(rows) > 1]
 
+    @property
+    def _sheet(self) -> layout.Sheet:
+        return layout.Sheet(layout.headline(self.overall), self.sections(), [layout.FOOTNOTE] if self.reference else [])
+
     def __str__(self) -> str:
-        return layout.plain(self)
+        return layout.plain(self._sheet)
 
     def __repr__(self) -> str:
-        return f"EvaluationTable({layout.headline(self)})"
+        return f"EvaluationTable({layout.headline(self.overall)})"
 
     def _repr_html_(self) -> str:
         """The display in a notebook."""
-        return layout.html(self)
+        return layout.html(self._sheet)
 
     def to_pandas(self) -> Any:
         """``per_instance`` as a DataFrame, one row for each; needs pandas."""
@@ -113,7 +117,7 @@ class EvaluationTable:
 
     def to_markdown(self) -> str:
         """The same as ``str``, as Markdown tables."""
-        return layout.markdown(self)
+        return layout.markdown(self._sheet)
 
     def to_dict(self, *, per_instance: bool = True) -> dict[str, Any]:
         """The whole table, in JSON's types."""

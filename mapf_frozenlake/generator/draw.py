@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mapf_frozenlake.random_bits import mix
 from mapf_frozenlake.solvers.bits import inlined, kernel
-from mapf_frozenlake.world.rng import mix
 
 _ONE = np.uint64(1)
 _LOW_32 = np.uint64(0xFFFFFFFF)

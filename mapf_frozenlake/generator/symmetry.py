@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mapf_frozenlake.subkernels import SUBKERNEL
-from mapf_frozenlake.world.rng import mix
-
-if TYPE_CHECKING:
-    from mapf_frozenlake.instance_set import InstanceSet
-    from mapf_frozenlake.types import Instance
+from mapf_frozenlake.instance_arrays import InstanceData
+from mapf_frozenlake.numba_private import SUBKERNEL
+from mapf_frozenlake.random_bits import mix
+from mapf_frozenlake.types import Instance
 
 _HOLE, _AGENT, _SHAPE = np.uint64(1), np.uint64(2), np.uint64(3)  # keys that separate the kinds of facts
 
@@ -60,7 +56,7 @@ def _keys(holes, heights, widths, starts, goals, agents):
     return keys
 
 
-def canonical_keys(these: InstanceSet) -> NDArray[np.uint64]:
+def canonical_keys(these: InstanceData) -> NDArray[np.uint64]:
     """One key per instance, uint64[n]: equal for instances that differ only by rotation, reflection or relabelling."""
     return _keys(these.holes, these.heights, these.widths, these.starts, these.goals, these.num_agents)
 

@@ -1,28 +1,19 @@
-"""Pictures of one instance and of many, for a notebook."""
+"""Pictures of many instances, for a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
 
-from mapf_frozenlake.render.svg import svg
-from mapf_frozenlake.world.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from mapf_frozenlake.types import Instance
-
-
-def picture(instance: Instance) -> str:
-    """An SVG document: the board with all agents on their starts."""
-    starts, goals = instance.starts, instance.goals
-    return svg(Snapshot(holes=instance.holes, positions=starts, goals=goals, starts=starts))
+from mapf_frozenlake.types import Instance
 
 
 def gallery(instances: Iterable[Instance], title: str, side: int = 180) -> str:
     """Pictures in rows under a title, as HTML; ``side`` is the largest side of one in pixels."""
     frame = f"display:inline-block;width:{side}px;margin:4px;vertical-align:top;font-size:12px"
-    shown = "".join(f'<div style="{frame}">{_fitting(picture(one))}{escape(_caption(one))}</div>' for one in instances)
+    shown = "".join(
+        f'<div style="{frame}">{_fitting(one._repr_svg_())}{escape(_caption(one))}</div>' for one in instances
+    )
     return f"<div>{escape(title)}</div>{shown}"
 
 

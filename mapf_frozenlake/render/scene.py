@@ -72,11 +72,16 @@ def scene(snapshot: Snapshot) -> Iterator[Shape]:
     for agent, (row, col) in enumerate(snapshot.starts.tolist()):
         yield from start_mark(agent, col + 0.5, row + 0.5)
     for agent, (row, col) in enumerate(snapshot.goals.tolist()):
-        yield from goal_flag(agent, col + 0.5, row + 0.5)
+        if row >= 0:
+            yield from goal_flag(agent, col + 0.5, row + 0.5)
     if snapshot.trails is not None and len(snapshot.trails) > 1:
         for agent in range(snapshot.trails.shape[1]):
-            yield trail(agent, [(col + 0.5, row + 0.5) for row, col in snapshot.trails[:, agent].tolist()])
+            way = [(col + 0.5, row + 0.5) for row, col in snapshot.trails[:, agent].tolist() if row >= 0]
+            if len(way) > 1:
+                yield trail(agent, way)
     for agent, (row, col) in enumerate(snapshot.positions.tolist()):
+        if row < 0:
+            continue
         event = Event.NONE if snapshot.events is None else Event(int(snapshot.events[agent]))
         yield from figure(agent, col + 0.5, row + 0.5, sunk=event is Event.HOLE)
         action = None if snapshot.actions is None else int(snapshot.actions[agent])

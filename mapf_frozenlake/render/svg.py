@@ -41,10 +41,9 @@ def animated_svg(frames: Sequence[Snapshot], seconds_per_step: float = 0.6) -> s
     ground: list[Shape] = list(lake(first.holes))
     for agent, (row, col) in enumerate(first.starts.tolist()):
         ground += start_mark(agent, col + 0.5, row + 0.5)
-    for agent, (row, col) in enumerate(first.goals.tolist()):
-        ground += goal_flag(agent, col + 0.5, row + 0.5)
     parts = [_element(shape) for shape in ground]
     agents = range(len(first.positions))
+    parts += [_flags(frames, agent, clock) for agent in agents]
     parts += [_moving_trail(frames, agent, clock) for agent in agents]
     parts += [_moving_figure(frames, agent, clock) for agent in agents]
     parts += [_flash(frame, number, clock) for number, frame in enumerate(frames)]
@@ -62,16 +61,45 @@ class _Clock:
         return ";".join([f"{number / self.steps:.4f}" for number in range(frames)] + ["1"])
 
 
+def _flags(frames: Sequence[Snapshot], agent: int, clock: _Clock) -> str:
+    """The agent's goals, each as long as it has it."""
+    parts = []
+    number = 0
+    for (row, col), group in itertools.groupby(tuple(frame.goals[agent].tolist()) for frame in frames):
+        begin, number = number, number + len(list(group))
+        if row < 0:
+            continue
+        flag = "".join(_element(shape) for shape in goal_flag(agent, col + 0.5, row + 0.5))
+        if number - begin < len(frames):
+            end = 1.0 if number == len(frames) else number / clock.steps
+            shown = _opacity("0;1;0", f"0;{begin / clock.steps:.4f};{end:.4f}", clock)
+            flag = f'<g opacity="0">{flag}{shown}</g>'
+        parts.append(flag)
+    return "".join(parts)
+
+
+def _stops(frames: Sequence[Snapshot], agent: int) -> list[tuple[float, float]]:
+    """The agent's cell in every frame. An agent that has left the board stays on the goal at which it left."""
+    stops: list[tuple[float, float]] = []
+    for number, frame in enumerate(frames):
+        row, col = frame.positions[agent].tolist()
+        if row < 0:
+            row, col = frames[number - 1].goals[agent].tolist()
+        stops.append((col + 0.5, row + 0.5) if row >= 0 else stops[-1])
+    return stops
+
+
 def _moving_figure(frames: Sequence[Snapshot], agent: int, clock: _Clock) -> str:
-    stops = [(col + 0.5, row + 0.5) for row, col in (frame.positions[agent].tolist() for frame in frames)]
+    stops = _stops(frames, agent)
     path = ";".join(f"{x:g},{y:g}" for x, y in [*stops, stops[-1]])
     glide = (
         f'<animateTransform attributeName="transform" type="translate" values="{path}" '
         f'keyTimes="{clock.times(len(frames))}" {clock.attributes}/>'
     )
     fallen = next((n for n, f in enumerate(frames) if f.events is not None and f.events[agent] == Event.HOLE), None)
+    left = next((n for n, frame in enumerate(frames) if frame.positions[agent, 0] < 0), None)
     dry = "".join(_element(shape) for shape in figure(agent, 0, 0, sunk=False))
-    body = f"<g>{dry}{_shown_until(fallen, clock)}</g>"
+    body = f"<g>{dry}{_shown_until(left if fallen is None else fallen, clock)}</g>"
     if fallen is not None:
         wet = "".join(_element(shape) for shape in figure(agent, 0, 0, sunk=True))
         body += f'<g opacity="0">{wet}{_shown_from(fallen, clock)}</g>'
@@ -93,7 +121,7 @@ def _opacity(values: str, times: str, clock: _Clock) -> str:
 
 def _moving_trail(frames: Sequence[Snapshot], agent: int, clock: _Clock) -> str:
     """The whole path, revealed as the agent moves along it."""
-    stops = [(col + 0.5, row + 0.5) for row, col in (frame.positions[agent].tolist() for frame in frames)]
+    stops = _stops(frames, agent)
     line = trail(agent, stops)
     travelled = [0.0]
     for (x0, y0), (x1, y1) in itertools.pairwise(stops):

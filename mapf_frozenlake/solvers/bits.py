@@ -6,11 +6,11 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from mapf_frozenlake.subkernels import SUBKERNEL
+from mapf_frozenlake.numba_private import NO_COUNTS, SUBKERNEL
 
 kernel = njit(**SUBKERNEL)
 # A step of a long search. It allocates nothing, so it needs no reference counts for its arguments.
-search_step = njit(**SUBKERNEL, forceinline=True, _nrt=False)
+search_step = njit(**SUBKERNEL, forceinline=True, **NO_COUNTS)
 entry = njit(cache=True, nogil=True, no_cfunc_wrapper=True)  # called from Python
 # A function that is called in one place is compiled with its caller; otherwise each layer would optimise all below it again.
 inlined = njit(inline="always", no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import cfunc, types
-from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from mapf_frozenlake.numba_private import TypingError
 from mapf_frozenlake.solvers.bits import entry, inlined
 from mapf_frozenlake.solvers.board import GOALS_ONLY, Board, Problem, make_problem
-from mapf_frozenlake.solvers.decide import decide, nobody
+from mapf_frozenlake.solvers.decide import decide, no_blame
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.makespan import makespan_in_turn, same_deadline, searched_makespan
 from mapf_frozenlake.threads import in_threads
@@ -49,7 +49,7 @@ def _search(problem, budget):
     if restless:
         return FEASIBLE, makespan, 0
     deadlines, paths = same_deadline(len(problem.starts), makespan)
-    status = decide(problem, deadlines, GOALS_ONLY, left, paths, nobody(problem))
+    status = decide(problem, deadlines, GOALS_ONLY, left, paths, no_blame(problem))
     if status == OUT_OF_BUDGET:
         return status, UNKNOWN, UNKNOWN
     return FEASIBLE, makespan, 0 if status == FOUND else 1

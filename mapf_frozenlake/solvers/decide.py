@@ -50,7 +50,7 @@ def make_room(agents, steps, cells, words):
 
 
 @kernel
-def nobody(problem):
+def no_blame(problem):
     to_blame = np.empty(len(problem.starts), np.int64)
     to_blame[:] = 0
     return to_blame

@@ -6,7 +6,7 @@ import numpy as np
 
 from mapf_frozenlake.solvers.bits import inlined, kernel
 from mapf_frozenlake.solvers.board import ANYWHERE, GOALS_ONLY, UNREACHABLE
-from mapf_frozenlake.solvers.decide import decide, nobody
+from mapf_frozenlake.solvers.decide import decide, no_blame
 from mapf_frozenlake.solvers.joint import FOUND, NONE
 from mapf_frozenlake.solvers.pairs import pair_distance
 from mapf_frozenlake.solvers.restless import restless_plan_exists
@@ -98,7 +98,7 @@ def searched_makespan(problem, budget):
                 continue
         if plan_in_turn(problem, deadlines, ANYWHERE, paths):
             return FOUND, makespan, False
-        status = decide(problem, deadlines, ANYWHERE, budget, paths, nobody(problem))
+        status = decide(problem, deadlines, ANYWHERE, budget, paths, no_blame(problem))
         if status == NONE and not solvable_known:
             solvable_known = True
             status = solvable(problem, makespan, budget)
@@ -121,7 +121,7 @@ def plan_of_least_makespan(problem, may_wait, budget):
     while status == FOUND:
         if plan_in_turn(problem, deadlines, may_wait, paths):
             return FOUND, makespan, paths
-        status = decide(problem, deadlines, may_wait, budget, paths, nobody(problem))
+        status = decide(problem, deadlines, may_wait, budget, paths, no_blame(problem))
         if status != NONE:
             return status, makespan, paths
         failed += 1

@@ -103,7 +103,7 @@ def _action(move, stride):
 def solve(
     instance: Instance, objective: Objective = "makespan", waits: Waits = "anywhere", budget: int = DEFAULT_BUDGET
 ) -> Solution:
-    """A plan of least makespan or least sum of costs, or the proof that no plan exists; exact.
+    """A plan of least makespan or least sum of costs under ``on_goal="wait"``, or the proof that no plan exists; exact.
 
     With ``waits="goals_only"`` agents wait only on their own goals. Raises ``SolverBudgetExceeded`` after ``budget``
     expansions, so that it never hangs and never guesses. Ctrl-C stops it.

@@ -11,7 +11,7 @@ import numpy as np
 from mapf_frozenlake.solvers.best_first import fits_best_first, least_costs
 from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import Problem
-from mapf_frozenlake.solvers.decide import decide, nobody
+from mapf_frozenlake.solvers.decide import decide, no_blame
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.makespan import WORDS_FOR_ALL_PAIRS, longest_distance, plan_of_least_makespan
 from mapf_frozenlake.solvers.pairs import fill_table, in_time, pair_distance
@@ -38,7 +38,7 @@ def plan_of_least_sum_of_costs(problem, may_wait, budget):
         paths = np.empty((agents, _latest(deadlines) + 1), np.int16)
         if not apart:
             return NONE, paths
-        to_blame = nobody(problem)
+        to_blame = no_blame(problem)
         status = decide(problem, deadlines, may_wait, budget, paths, to_blame)
         if status != NONE:
             return status, paths
@@ -198,7 +198,7 @@ def _raise_deadlines(problem, may_wait, budget, deadlines, most):
                 budget[0] -= 1  # for a pair alone, this verdict is already the decision
                 return FOUND
             paths = np.empty((agents, _latest(deadlines) + 1), np.int16)
-            status = decide(problem, deadlines, may_wait, budget, paths, nobody(problem))
+            status = decide(problem, deadlines, may_wait, budget, paths, no_blame(problem))
             if status != NONE:
                 return status
         if budget[0] <= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
@@ -13,14 +13,14 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.generator.pool import InstancePool
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.threads import thread_count
-from mapf_frozenlake.types import MAX_SIZE, NUM_ACTIONS, Certificate, Instance
+from mapf_frozenlake.types import MAX_SIZE, NUM_ACTIONS, ON_GOAL, Certificate, Instance
 from mapf_frozenlake.world import kernels, rewards
 from mapf_frozenlake.world.boards import boards_of, given_boards
 from mapf_frozenlake.world.episode import Rules
 from mapf_frozenlake.world.given import as_actions, as_mask, as_seeds, raise_unless_counts, raise_unless_one_of
 from mapf_frozenlake.world.layers import LAYERS, OBSERVATIONS, ObservationName
 from mapf_frozenlake.world.layout import DTYPES, EgoLayout, agent_shape, checked_window
-from mapf_frozenlake.world.state import FAR, OVER, UNBORN, make_state
+from mapf_frozenlake.world.state import FAR, NOWHERE, OVER, UNBORN, make_state
 from mapf_frozenlake.world.table import table_of_boards, table_of_state
 from mapf_frozenlake.world.turns import ALONE, Unowned, share, unowned
 from mapf_frozenlake.world.view import LakeView
@@ -51,8 +51,8 @@ class LakeBatch(LakeView):
     """``num_envs`` lakes in one struct of arrays.
 
     The k-th episode of an env with seed s is row hash(s, k) of a pool that the config fixes: the same in any process,
-    batch size and thread count. With ``instance``, every episode is played on that instance; ``choose`` picks the row of each
-    episode. ``max_size``, ``max_agents``, ``window`` and ``hints`` fix the shapes for good; configs change within them.
+    batch size and thread count. With ``instance``, every episode is played on that instance.
+    ``max_size``, ``max_agents``, ``window`` and ``hints`` fix the shapes for good; configs change within them.
     """
 
     def __init__(
@@ -73,7 +73,6 @@ class LakeBatch(LakeView):
         exclude: Any = None,
         certify: Certificate | None = None,
         instance: Instance | None = None,
-        choose: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
     ) -> None:
         config = config if config is not None else LakeConfig()
         raise_unless_counts(max_size=max_size, max_agents=max_agents, window=window)
@@ -97,7 +96,6 @@ class LakeBatch(LakeView):
             self._pool_options["size"] = pool_size
         self._threads = min(thread_count(num_threads), num_envs)
         self._instance = instance
-        self.choose = choose  # the pool's rows for the envs that begin; None: by seed and episode
         self._unborn, self._over = num_envs, 0  # number of envs without a first episode; number of envs to reset
         self.num_ended = 0  # episodes that the last step ended
         # [num_ended, A, …]: the last observations of the envs that ended in the last same-step step; never written again
@@ -105,7 +103,9 @@ class LakeBatch(LakeView):
 
         pad = max(1, self.layout.window // 2) if observation == "ego" else 1
         sees_distance = any(layer.needs_distance and layer.is_shown(hints) for layer in LAYERS[observation])
-        self._state = make_state(num_envs, self.max_agents, self.max_size, pad, with_distance=sees_distance)
+        self._state = make_state(
+            num_envs, self.max_agents, self.max_size, pad, with_distance=sees_distance, with_lakes=False
+        )
         kind = np.int16 if observation == "compact" else np.dtype(dtype).type
         shape = agent_shape(observation, self.layout, self.max_size)
         self._observation = np.zeros((num_envs, self.max_agents, *shape), kind)
@@ -180,18 +180,18 @@ class LakeBatch(LakeView):
             reward=list(rewards.REWARDS).index(config.reward),
             ends_on_conflict=config.collisions == "end",
             hint=config.hint_strength,
+            on_goal=ON_GOAL.index(config.on_goal),
         )
         self._rules = np.array(rules, np.float64)
         if rewards.REWARDS[config.reward].needs_distance and self._state.distance.shape[2] == 0:
-            self._carry_distances()
+            self._carry(distance=np.full((*self._state.cells.shape, self._state.terrain.shape[1]), FAR, np.int16))
+        if config.on_goal == "next" and self._state.lake.shape[1] == 0:
+            self._carry(lake=np.zeros(self._state.terrain.shape, np.int16))
 
-    def _carry_distances(self) -> None:
-        """Allocate distances. They are filled from each env's next reset on, because no running episode needs them."""
-        area = self._state.terrain.shape[1]
-        self._state = self._state._replace(
-            distance=np.full((self.num_envs, self.max_agents, area), FAR, np.int16),
-            queue=np.zeros((self.num_envs, area), np.int32),
-        )
+    def _carry(self, **arrays: NDArray) -> None:
+        """Allocate arrays. They are filled from each env's next reset on, because no running episode needs them."""
+        queue = np.zeros(self._state.terrain.shape, np.int32)
+        self._state = self._state._replace(**arrays, queue=queue)  # type: ignore[arg-type]
         self._table = table_of_state(self._state)
 
     def seed(self, seeds: NDArray[np.int64] | Sequence[int], mask: NDArray[np.bool_] | None = None) -> None:
@@ -235,9 +235,7 @@ class LakeBatch(LakeView):
         if instances is None:
             pool = self._pool if self._pool is not None else self.pool
             boards = self._boards
-            if self.choose is not None:
-                rows[:] = self.choose(envs)
-            elif self._threads > 1:
+            if self._threads > 1:
                 kernels.choose_rows(self._table, envs, rows, pool.size)
             elif kernels.begin_envs(self._table, envs, rows, boards, self._rules, ALONE, pool.size, pool.ready) == 0:
                 return  # rows chosen and envs begun by one call
@@ -278,7 +276,9 @@ class LakeBatch(LakeView):
             self._pool = InstancePool.shared(
                 self._config, max_size=self.max_size, max_agents=self.max_agents, **self._pool_options
             )
-            self._pool_arrays = boards_of(self._pool.arrays)  # kept alive, because the table has its addresses
+            self._pool_arrays = boards_of(
+                self._pool.arrays, drawn=True
+            )  # kept alive, because the table has its addresses
             self._boards = table_of_boards(self._pool_arrays)
         return self._pool
 
@@ -348,7 +348,8 @@ class LakeBatch(LakeView):
             goals=self.goals,
             actions=actions,
             events=state.events,
-            active=self.active,
+            reached=self.reached,
+            active=state.before != NOWHERE,
             stepped=episode["step"] > 0,
             success=episode["success"] & episode["terminated"],
             step=episode["step"],
@@ -359,7 +360,7 @@ class LakeBatch(LakeView):
         if paid.shape != state.rewards.shape:
             raise LakeError(f"the reward function returned shape {paid.shape}: it must be {state.rewards.shape}")
         state.rewards[:] = np.where(transition.active & transition.stepped[:, None], paid, 0.0)
-        episode["team"] = rewards.team_means(state.rewards, transition.active)
+        episode["team"] = rewards.team_means(state.rewards, self.in_episode)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[n, A, 5]: False where an action leaves the board. In an empty slot only WAIT is True."""

@@ -24,11 +24,14 @@ class Boards(NamedTuple):
     starts: NDArray[np.int16]  # [m, A, 2]
     goals: NDArray[np.int16]  # [m, A, 2]
     makespan: NDArray[np.int32]  # [m]
+    slices: NDArray[np.int16]  # [m]: key of the config's slice from which the board was drawn; -1 if it was given
 
 
-def boards_of(instances: InstanceSet) -> Boards:
-    """The same arrays; copies only those whose memory layout differs from the kernels'."""
-    return Boards(*(np.ascontiguousarray(getattr(instances, name)) for name in Boards._fields))
+def boards_of(instances: InstanceSet, *, drawn: bool = False) -> Boards:
+    """The same arrays; copies only those whose memory layout differs from the kernels'. ``drawn``: from the env's config."""
+    columns = [np.ascontiguousarray(getattr(instances, name)) for name in Boards._fields if name != "slices"]
+    slices = np.ascontiguousarray(instances.heights) if drawn else np.full(len(instances), -1, np.int16)
+    return Boards(*[*columns, slices])  # a slice's key is its boards' height
 
 
 def given_boards(

@@ -7,28 +7,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapf_frozenlake.types import NUM_ACTIONS, Event
+from mapf_frozenlake.world.goals import after_arrivals, note_arrivals, number_lakes
 from mapf_frozenlake.world.jit import inlined
 from mapf_frozenlake.world.move import move_agents
 from mapf_frozenlake.world.rewards import pay
 from mapf_frozenlake.world.rng import episode_key
-from mapf_frozenlake.world.state import FRESH, OVER, place
+from mapf_frozenlake.world.state import FINISH, FRESH, NEXT, OVER, WAIT, place
 
 _NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
 
 
 class Rules(NamedTuple):
-    """The config's rules for episodes. Kernels take them as float64[5], because a tuple's fields take longer to pass."""
+    """The config's rules for episodes. Kernels take them as float64[6], because a tuple's fields take longer to pass."""
 
     ahead: Any  # float64: chance that a moving agent goes in its chosen direction
     horizon: Any  # int32; 0: four times height plus width
     reward: Any  # int8: index into rewards.REWARDS
     ends_on_conflict: Any  # bool
     hint: Any  # float32: scale of the hint channels
+    on_goal: Any  # int8: WAIT, FINISH or NEXT
 
 
 @inlined
 def open_rules(rules):
-    return Rules(rules[0], np.int32(rules[1]), np.int8(rules[2]), rules[3] != 0.0, np.float32(rules[4]))
+    return Rules(
+        rules[0], np.int32(rules[1]), np.int8(rules[2]), rules[3] != 0.0, np.float32(rules[4]), np.int8(rules[5])
+    )
 
 
 @inlined
@@ -42,6 +46,8 @@ def begin(state, e, row, boards, rules):
     episode.reward = rules.reward
     episode.ends_on_conflict = rules.ends_on_conflict
     episode.hint = rules.hint
+    episode.on_goal = rules.on_goal
+    number_lakes(state, e)
     episode.step = 0
     episode.violated = False
     episode.terminated = False
@@ -52,7 +58,10 @@ def begin(state, e, row, boards, rules):
 
 @inlined
 def advance(state, e, actions):
-    """One step of env ``e``: move, judge the episode, pay. A fall, success, or under ``collisions="end"`` a conflict ends it."""
+    """One step of env ``e``: move, judge the episode, pay. A fall, success, or under ``collisions="end"`` a conflict ends it.
+
+    Success: all agents are on their goals at once (WAIT), or have left the board (FINISH). NEXT ends by the horizon alone.
+    """
     episode = state.episode[e]
     count = episode.num_agents
     cells, goals, events = state.cells[e], state.goals[e], state.events[e]
@@ -69,7 +78,13 @@ def advance(state, e, actions):
         if events[i] != _NONE and events[i] != _BLOCKED:
             episode.violated = True
     success = away == 0
+    waits = episode.on_goal == WAIT
+    if not waits:
+        away = note_arrivals(state, e)
+        success = away == 0 and episode.on_goal == FINISH
     pay(state, e, success)
+    if not waits:
+        after_arrivals(state, e)
     if success or fell or (conflict and episode.ends_on_conflict):
         episode.terminated = True
     elif episode.step >= episode.horizon:
@@ -77,10 +92,18 @@ def advance(state, e, actions):
     else:
         return
     episode.status = OVER
+    episode.ended_slice = episode.slice
+    episode.ended_on_goal = episode.on_goal
+    if episode.on_goal == NEXT:
+        success = away == 0 and not fell
+    goals = 0
+    for i in range(count):
+        goals += state.num_reached[e, i]
+    episode.throughput = goals / np.float64(episode.horizon)
     episode.success = success
     episode.valid = success and not episode.violated
     episode.optimal = -1
-    if episode.makespan >= 0 and episode.ahead >= 1.0:
+    if episode.makespan >= 0 and episode.ahead >= 1.0 and waits:
         episode.optimal = episode.valid and episode.step == episode.makespan
 
 

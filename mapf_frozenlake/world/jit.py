@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from numba import njit
 
-from mapf_frozenlake.subkernels import SUBKERNEL
+from mapf_frozenlake.numba_private import NO_COUNTS, SUBKERNEL
 
 _SHARED = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 allocating = njit(**_SHARED)  # called from Python, makes arrays
-kernel = njit(**_SHARED, _nrt=False)  # called from Python, makes none
+kernel = njit(**_SHARED, **NO_COUNTS)  # called from Python, makes none
 # Called from kernels: passing a State takes longer than most of these functions.
-subkernel = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True, **SUBKERNEL)
+subkernel = njit(nogil=True, error_model="numpy", forceinline=True, **NO_COUNTS, **SUBKERNEL)
 # A subkernel that calls subkernels, and is called once per kernel, is compiled with its caller. Else each layer would optimise all below.
-inlined = njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
+inlined = njit(nogil=True, error_model="numpy", inline="always", **NO_COUNTS)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba import types
 from numba.extending import intrinsic
+
+from mapf_frozenlake.numba_private import cgutils
 
 _CACHE_LINE = 64  # bytes
 

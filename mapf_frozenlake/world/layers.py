@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world import observe
 from mapf_frozenlake.world.jit import subkernel
+from mapf_frozenlake.world.state import NOWHERE
 
 ObservationName = Literal["grid", "ego", "compact"]
 WINDOW, BOARD, NUMBER = (
@@ -123,7 +124,7 @@ def _see_and_then(layer: Layer, others: Any) -> Any:
 
 
 def _kernel_of(name: ObservationName, empty: int) -> Any:
-    """Write the observations of an env's agents to out[n, A, numbers]; slots without an agent get the number ``empty``."""
+    """Write the observations of an env's agents to out[n, A, numbers]; slots without an agent, and agents that have left the board, get the number ``empty``."""
     see_layers = _see_no_more
     planes_first = sorted(LAYERS[name], key=lambda layer: layer.extent == NUMBER)
     for layer in reversed(planes_first):
@@ -131,10 +132,9 @@ def _kernel_of(name: ObservationName, empty: int) -> Any:
 
     @subkernel
     def see(state, e, sight, out):
-        count = state.episode[e].num_agents
         for i in range(out.shape[1]):
             seen = out[e, i]
-            if i < count:
+            if state.cells[e, i] != NOWHERE:
                 see_layers(state, e, i, sight, seen, 0)
             else:
                 seen[:] = empty

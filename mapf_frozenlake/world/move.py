@@ -54,7 +54,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
     """Move the first ``num_agents`` agents at once; returns (whether a conflict happened, whether an agent fell).
 
     terrain   uint8[stride * rows]: ICE, HOLE or OFF
-    cells     int32[A]: each agent's flat cell; replaced by its new cell
+    cells     int32[A]: each agent's flat cell; replaced by its new cell. An agent on cell 0 has left the board: it stays there
     actions   int64[A]; ahead: chance that a moving agent goes in its chosen direction (1: no slip)
     targets   int32[A], scratch
     events    int8[A], written; NONE in empty slots
@@ -66,7 +66,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
         there = here
         event = _NONE
         action = actions[i]
-        if action != _WAIT:
+        if action != _WAIT and here != 0:
             if ahead < 1.0:
                 draw = slip_uniform(key, step, here // stride - pad, here % stride - pad)
                 action = slipped(action, draw, ahead)
@@ -91,6 +91,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
         if terrain[there] == HOLE:
             events[i] = _FELL
             fell = True
+    occupant[0] = 0
     return conflict, fell
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mapf_frozenlake.world.jit import inlined, subkernel
 from mapf_frozenlake.world.lanes import expect_writes, ground8, mark1, mark4, mark8
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
-from mapf_frozenlake.world.state import FAR
+from mapf_frozenlake.world.state import FAR, NEXT, NOWHERE
 
 _NUM_PLANES = 4  # planes that see_surroundings writes
 _FEW, _WIDE = (
@@ -56,6 +56,8 @@ def see_board(state, e, i, sight, out, at):
             off[to + c] = one if kind == OFF else 0
     for j in range(state.episode[e].num_agents):
         here, goal = state.cells[e, j], state.goals[e, j]
+        if here == NOWHERE:
+            continue
         out[at + (2 if j == i else 4) * area + place[here, 0] * side + place[here, 1]] = one
         out[at + (3 if j == i else 5) * area + place[goal, 0] * side + place[goal, 1]] = one
 
@@ -69,6 +71,15 @@ def see_surroundings(state, e, i, sight, out, at):
         _see_few(state, e, i, count, sight.window, sight.one, sight.half, out)
     else:
         _see_window(state, e, i, sight.window, sight.one, sight.half, out)
+        if state.episode[e].on_goal == NEXT:  # the goal may be another agent's, too
+            _mark_own_goal(state, e, i, sight.window, sight.one, out)
+
+
+@subkernel
+def _mark_own_goal(state, e, i, window, one, out):
+    place, here, radius = state.place, state.cells[e, i], window // 2
+    top, left = np.int64(place[here, 0]) - radius, np.int64(place[here, 1]) - radius
+    out[_spot(state, state.goals[e, i], top, left, window, 2 * window * window)] = one
 
 
 @subkernel
@@ -176,11 +187,10 @@ def _reached(state, e, i):
 
 @subkernel
 def see_masks(state, e, out):
-    """Whether each action of each agent stays on the board: out bool[n, A, 5]. An empty slot can only wait."""
+    """Whether each action of each agent stays on the board: out bool[n, A, 5]. An empty slot, or an agent that has left, can only wait."""
     stride = state.stride
-    count = state.episode[e].num_agents
     for i in range(out.shape[1]):
         here = np.int64(state.cells[e, i])
         out[e, i, 4] = True
         for action, there in enumerate((here - 1, here + stride, here + 1, here - stride)):
-            out[e, i, action] = i < count and state.terrain[e, max(0, there)] != OFF
+            out[e, i, action] = here != NOWHERE and state.terrain[e, max(0, there)] != OFF

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.types import Event
 from mapf_frozenlake.world.jit import subkernel
+from mapf_frozenlake.world.state import FINISH, NOWHERE, WAIT
 
 _NONE, _BLOCKED, _FELL = int(Event.NONE), int(Event.BLOCKED), int(Event.HOLE)
 
@@ -21,10 +22,11 @@ class Transition:
 
     before: NDArray[np.int16]  # [n, A, 2]: row, col before the step
     positions: NDArray[np.int16]  # [n, A, 2]: after it
-    goals: NDArray[np.int16]  # [n, A, 2]
+    goals: NDArray[np.int16]  # [n, A, 2]: after it; under on_goal="next", an agent that reached its goal has a new one
+    reached: NDArray[np.bool_]  # [n, A]: the agent reached its goal in this step (under on_goal="wait": is on it)
     actions: NDArray[np.int64]  # [n, A]: as chosen, before slips
     events: NDArray[np.int8]  # [n, A]: Event codes
-    active: NDArray[np.bool_]  # [n, A]: False in empty slots
+    active: NDArray[np.bool_]  # [n, A]: False in empty slots, and for agents that had left the board before the step
     stepped: NDArray[np.bool_]  # [n]: False if this call only reset the env
     success: NDArray[np.bool_]  # [n]
     step: NDArray[np.int32]  # [n]: steps taken, this one included
@@ -61,17 +63,23 @@ def _pay_all(state, e, amount):
 
 @subkernel
 def _pay_success(state, e, success):
-    return _pay_all(state, e, 1.0 if success else 0.0)
+    if state.episode[e].on_goal == WAIT:
+        return _pay_all(state, e, 1.0 if success else 0.0)
+    total = 0.0
+    for i in range(state.episode[e].num_agents):
+        state.rewards[e, i] = 1.0 if state.reached[e, i] else 0.0
+        total += state.rewards[e, i]
+    return total / state.episode[e].num_agents
 
 
 @subkernel
 def _pay_progress(state, e, success):
-    """The share of agents on their goals or nearer than before, times the share without a violation."""
+    """The share of agents on their goals, nearer than before or already gone, times the share without a violation."""
     count = state.episode[e].num_agents
     closer = 0
     for i in range(count):
         now = state.distance[e, i, state.cells[e, i]]
-        if now == 0 or now < state.distance[e, i, state.before[e, i]]:
+        if now == 0 or now < state.distance[e, i, state.before[e, i]] or state.cells[e, i] == NOWHERE:
             closer += 1
     return _pay_all(state, e, _over_the_horizon(state, e, _share_lawful(state, e) * (closer / count), success))
 
@@ -116,14 +124,19 @@ def _pay_way_gained(state, e, success):
             was = state.distance[e, i, state.before[e, i]]
             now = state.distance[e, i, state.cells[e, i]]
             gained = np.float64(np.int32(was) - np.int32(now)) / scale
-        state.rewards[e, i] = gained + (1.0 if success else 0.0)
+        bonus = success if episode.on_goal == WAIT else state.reached[e, i]
+        state.rewards[e, i] = gained + (1.0 if bonus else 0.0)
         total += state.rewards[e, i]
     return total / episode.num_agents
 
 
 # A new reward is one entry here and one kernel above.
 REWARDS: dict[str, Reward] = {
-    "sparse": Reward("1 on success", _pay_success, lambda plan: float(plan.valid)),
+    "sparse": Reward(
+        "1 on success; for each goal reached where agents leave or get new goals",
+        _pay_success,
+        lambda plan: float(plan.valid),
+    ),
     "progress": Reward(
         "a part of 1 for each step nearer to the goals",
         _pay_progress,
@@ -169,6 +182,10 @@ def pay(state, e, success):
     for slot in range(episode.num_agents, state.rewards.shape[1]):  # the last episode may have had more agents
         state.rewards[e, slot] = 0.0
     episode.team = _pay_named(state, e, success)
+    if episode.on_goal == FINISH:
+        for i in range(episode.num_agents):
+            if state.before[e, i] == NOWHERE:  # has left the board; the team's mean still counts it
+                state.rewards[e, i] = 0.0
 
 
 def team_means(paid: NDArray[np.float64], active: NDArray[np.bool_]) -> NDArray[np.float64]:

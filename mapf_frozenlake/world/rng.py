@@ -1,32 +1,17 @@
-"""Counter-based random numbers: every draw is a pure function of a key and counters.
-
-So the same seed gives the same episode in any process, batch size or thread count.
-"""
+"""The world's random draws: each is a pure function of a key and counters, so it is the same in any process or batch."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from mapf_frozenlake.random_bits import mix
 from mapf_frozenlake.types import MAX_SIZE
 from mapf_frozenlake.world.jit import subkernel
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MUL_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MUL_2 = np.uint64(0x94D049BB133111EB)
 _EPISODE_SALT = np.uint64(0x6C616B65)
 _POOL_SALT = np.uint64(0x706F6F6C)
+_GOAL_SALT = np.uint64(0x676F616C)
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2**-53
-
-
-@subkernel
-def mix(key, counter):
-    """64 well-mixed bits of (key, counter): SplitMix64's finaliser, twice."""
-    z = key + _GOLDEN * (counter + np.uint64(1))
-    for _ in range(2):
-        z = (z ^ (z >> np.uint64(30))) * _MUL_1
-        z = (z ^ (z >> np.uint64(27))) * _MUL_2
-        z = z ^ (z >> np.uint64(31))
-    return z
 
 
 @subkernel
@@ -40,6 +25,13 @@ def slip_uniform(key, step, row, col):
 def episode_key(seed, episode):
     """The key of an env's episode, from the env's seed and the episode's number alone."""
     return mix(mix(np.uint64(seed), _EPISODE_SALT), np.uint64(episode))
+
+
+@subkernel
+def goal_draw(key, agent, count, tries):
+    """64 bits for an agent's goal number ``count`` (0: its first) in the episode with this key."""
+    stream = mix(mix(key, _GOAL_SALT), np.uint64(agent) << np.uint64(32) | np.uint64(count))
+    return mix(stream, np.uint64(tries))
 
 
 @subkernel

@@ -12,7 +12,7 @@ from mapf_frozenlake.constants import BoolGrid
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The lake after ``step`` steps. Empty slots are left out."""
+    """The lake after ``step`` steps. Empty slots are left out; agents that have left the board have cells and goals of -1."""
 
     holes: BoolGrid  # [height, width]
     positions: NDArray[np.int16]  # [num_agents, 2]: row, col, after the step

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapf_frozenlake.types import MAX_SIZE, ON_GOAL
 from mapf_frozenlake.world.jit import subkernel
 from mapf_frozenlake.world.move import OFF
 
@@ -18,6 +19,7 @@ EPISODE = np.dtype(
         ("key", np.uint64),  # of the episode's slip draws
         ("team", np.float64),  # mean reward of the last step over the agents that take part
         ("ahead", np.float64),  # chance that a moving agent goes in its chosen direction; 1: not slippery
+        ("throughput", np.float64),  # of the last finished episode: goals reached, over the horizon
         ("horizon", np.int32),
         ("step", np.int32),  # steps taken in this episode
         ("makespan", np.int32),  # least possible makespan, certified; -1 unknown
@@ -25,8 +27,12 @@ EPISODE = np.dtype(
         ("height", np.int16),
         ("width", np.int16),
         ("num_agents", np.int16),  # number of agents, which fill the first slots
+        ("slice", np.int16),  # key of the config's slice from which the board was drawn; -1 if it was given
+        ("ended_slice", np.int16),  # the same, of the last finished episode
         ("status", np.int8),  # UNBORN, RUNNING, OVER or FRESH
         ("reward", np.int8),  # index into rewards.REWARDS
+        ("on_goal", np.int8),  # WAIT, FINISH or NEXT
+        ("ended_on_goal", np.int8),  # the same, of the last finished episode
         ("ends_on_conflict", np.bool_),
         ("violated", np.bool_),  # whether this episode has had a violation
         ("terminated", np.bool_),
@@ -39,6 +45,10 @@ EPISODE = np.dtype(
 )
 UNBORN, RUNNING, OVER, FRESH = 0, 1, 2, 3  # FRESH: begun, and not shown yet
 
+WAIT, FINISH, NEXT = range(len(ON_GOAL))  # an agent on its goal stays, leaves the board, or gets a new goal
+NOWHERE = 0  # flat cell of empty slots and of agents that have left the board; `place` is outside every window
+OUT_OF_SIGHT = -4 * MAX_SIZE  # row and column of NOWHERE
+
 FAR = np.int16(32767)  # distance of cells without a path to the goal
 
 
@@ -47,28 +57,41 @@ class State(NamedTuple):
 
     episode: NDArray  # EPISODE[n]
     terrain: NDArray[np.uint8]  # [n, cells]: ICE, HOLE, OFF
-    cells: NDArray[np.int32]  # [n, A]: flat cell of each agent
+    cells: NDArray[np.int32]  # [n, A]: flat cell of each agent, or NOWHERE
     before: NDArray[np.int32]  # [n, A]: its flat cell before the step
     starts: NDArray[np.int32]  # [n, A]: flat cell of each start
     goals: NDArray[np.int32]  # [n, A]: flat cell of each goal
+    first_goals: NDArray[np.int32]  # [n, A]: at the start of the episode
+    reached: NDArray[np.bool_]  # [n, A]: whether the last step reached the goal; not kept up to date under WAIT
+    num_reached: NDArray[np.int32]  # [n, A]: goals reached in this episode; 0 under WAIT
     targets: NDArray[np.int32]  # [n, A]: scratch of the joint move
     occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 if free; always agrees with `cells`
-    owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 without one
+    owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 without one, SEVERAL
+    lake: NDArray[
+        np.int16
+    ]  # [n, cells]: number of the connected lake of each cell, 0 without agents; [n, 0] if not needed
     claims: NDArray[np.int16]  # [n, cells]: scratch of the joint move, zeros between steps
     distance: NDArray[np.int16]  # [n, A, cells]: steps to the agent's goal, or FAR; [n, A, 0] if not needed
     events: NDArray[np.int8]  # [n, A]: Event codes of the last step
     rewards: NDArray[np.float64]  # [n, A]: of the last step; 0 in empty slots
-    queue: NDArray[np.int32]  # [n, cells]: scratch of the breadth-first search; [n, 0] without distances
+    queue: NDArray[np.int32]  # [n, cells]: scratch of the breadth-first search; [n, 0] without distances and lakes
     place: NDArray[np.int16]  # [cells, 2]: row, col of a flat cell
     stride: int  # cells per row of the padded board
     pad: int  # border on each side
 
 
-def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_distance: bool) -> State:
+SEVERAL = -1  # in `owner`: the cell is the goal of several agents, which only NEXT allows
+
+
+def make_state(
+    num_envs: int, max_agents: int, max_size: int, pad: int, *, with_distance: bool, with_lakes: bool
+) -> State:
     """Arrays for ``num_envs`` lakes of up to ``max_size`` a side, without boards yet."""
     stride = max_size + 2 * pad
     area = stride * stride
     slots = (num_envs, max_agents)
+    place = np.stack(np.divmod(np.arange(area), stride), axis=1).astype(np.int16) - np.int16(pad)
+    place[NOWHERE] = OUT_OF_SIGHT
     return State(
         episode=np.zeros(num_envs, EPISODE),
         terrain=np.full((num_envs, area), OFF, np.uint8),
@@ -76,15 +99,19 @@ def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_
         before=np.zeros(slots, np.int32),
         starts=np.zeros(slots, np.int32),
         goals=np.zeros(slots, np.int32),
+        first_goals=np.zeros(slots, np.int32),
+        reached=np.zeros(slots, np.bool_),
+        num_reached=np.zeros(slots, np.int32),
         targets=np.zeros(slots, np.int32),
         occupant=np.zeros((num_envs, area), np.int16),
         owner=np.zeros((num_envs, area), np.int16),
+        lake=np.zeros((num_envs, area if with_lakes else 0), np.int16),
         claims=np.zeros((num_envs, area), np.int16),
         distance=np.full((*slots, area if with_distance else 0), FAR, np.int16),
         events=np.zeros(slots, np.int8),
         rewards=np.zeros(slots, np.float64),
-        queue=np.zeros((num_envs, area if with_distance else 0), np.int32),
-        place=np.stack(np.divmod(np.arange(area), stride), axis=1).astype(np.int16) - np.int16(pad),
+        queue=np.zeros((num_envs, area if with_distance or with_lakes else 0), np.int32),
+        place=place,
         stride=stride,
         pad=pad,
     )
@@ -100,6 +127,7 @@ def place(state, e, row, boards):
     episode = state.episode[e]
     episode.height, episode.width = heights[row], widths[row]
     episode.num_agents, episode.makespan = num_agents[row], boards.makespan[row]
+    episode.slice = boards.slices[row]
     terrain[:] = OFF
     occupant[:] = 0
     owner[:] = 0
@@ -114,17 +142,19 @@ def place(state, e, row, boards):
             occupant[state.cells[e, i]] = i + 1
             owner[state.goals[e, i]] = i + 1
         else:
-            state.cells[e, i] = 0
-            state.goals[e, i] = 0
+            state.cells[e, i] = NOWHERE
+            state.goals[e, i] = NOWHERE
         state.before[e, i] = state.cells[e, i]
         state.starts[e, i] = state.cells[e, i]
+        state.first_goals[e, i] = state.goals[e, i]
+        state.num_reached[e, i] = 0
     if state.distance.shape[2] > 0:
         for i in range(num_agents[row]):
-            _spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue[e])
+            spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue[e])
 
 
 @subkernel
-def _spread(terrain, stride, goal, distance, queue):
+def spread(terrain, stride, goal, distance, queue):
     """Breadth-first steps to ``goal`` over ice; FAR without a path."""
     distance[:] = FAR
     queue[0] = goal

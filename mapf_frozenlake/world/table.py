@@ -6,39 +6,15 @@ is more than a step of one env. A table of addresses is a single array. Its make
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba.core import cgutils, types
-from numba.core.typing.npydecl import parse_dtype
-from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
 from numpy.typing import NDArray
 
+from mapf_frozenlake.numba_private import array_at
 from mapf_frozenlake.world.boards import Boards
 from mapf_frozenlake.world.jit import subkernel
 from mapf_frozenlake.world.state import EPISODE, State
 
-_SCALARS = 5  # at the front of a table
-
-
-@intrinsic
-def _array(typing_context, address, shape, dtype):
-    """The C-contiguous array of this shape and type that begins at an int64 address."""
-    kind = types.Array(parse_dtype(dtype), len(shape), "C")
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(kind)(context, builder)
-        size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-        sides = cgutils.unpack_tuple(builder, args[1], kind.ndim)
-        strides = [size]
-        for side in reversed(sides[1:]):
-            strides.insert(0, builder.mul(strides[0], side))
-        data = builder.inttoptr(args[0], context.get_data_type(kind.dtype).as_pointer())
-        populate_array(array, data=data, shape=sides, strides=strides, itemsize=size, meminfo=None)
-        return array._getvalue()
-
-    return kind(address, shape, dtype), generate
+_SCALARS = 6  # at the front of a table
 
 
 def _table(scalars: tuple[int, ...], arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:
@@ -52,30 +28,34 @@ def _table(scalars: tuple[int, ...], arrays: tuple[NDArray, ...]) -> NDArray[np.
 def table_of_state(state: State) -> NDArray[np.int64]:
     """The addresses of a State's arrays; ``open_state`` is its inverse."""
     num_envs, agents = state.cells.shape
-    scalars = (num_envs, agents, state.distance.shape[2], state.stride, state.pad)
+    scalars = (num_envs, agents, state.distance.shape[2], state.lake.shape[1], state.stride, state.pad)
     return _table(scalars, state[:-2])
 
 
 @subkernel
 def open_state(table):
-    n, agents, deep, stride, pad = table[0], table[1], table[2], table[3], table[4]
+    n, agents, deep, wide, stride, pad = table[0], table[1], table[2], table[3], table[4], table[5]
     area = stride * stride
     return State(
-        _array(table[5], (n,), EPISODE),
-        _array(table[6], (n, area), np.uint8),
-        _array(table[7], (n, agents), np.int32),
-        _array(table[8], (n, agents), np.int32),
-        _array(table[9], (n, agents), np.int32),
-        _array(table[10], (n, agents), np.int32),
-        _array(table[11], (n, agents), np.int32),
-        _array(table[12], (n, area), np.int16),
-        _array(table[13], (n, area), np.int16),
-        _array(table[14], (n, area), np.int16),
-        _array(table[15], (n, agents, deep), np.int16),
-        _array(table[16], (n, agents), np.int8),
-        _array(table[17], (n, agents), np.float64),
-        _array(table[18], (n, deep), np.int32),
-        _array(table[19], (area, 2), np.int16),
+        array_at(table[6], (n,), EPISODE),
+        array_at(table[7], (n, area), np.uint8),
+        array_at(table[8], (n, agents), np.int32),
+        array_at(table[9], (n, agents), np.int32),
+        array_at(table[10], (n, agents), np.int32),
+        array_at(table[11], (n, agents), np.int32),
+        array_at(table[12], (n, agents), np.int32),
+        array_at(table[13], (n, agents), np.bool_),
+        array_at(table[14], (n, agents), np.int32),
+        array_at(table[15], (n, agents), np.int32),
+        array_at(table[16], (n, area), np.int16),
+        array_at(table[17], (n, area), np.int16),
+        array_at(table[18], (n, wide), np.int16),
+        array_at(table[19], (n, area), np.int16),
+        array_at(table[20], (n, agents, deep), np.int16),
+        array_at(table[21], (n, agents), np.int8),
+        array_at(table[22], (n, agents), np.float64),
+        array_at(table[23], (n, max(deep, wide)), np.int32),
+        array_at(table[24], (area, 2), np.int16),
         stride,
         pad,
     )
@@ -90,11 +70,12 @@ def table_of_boards(boards: Boards) -> NDArray[np.int64]:
 def open_boards(table):
     m, height, width, agents = table[0], table[1], table[2], table[3]
     return Boards(
-        _array(table[5], (m, height, width), np.bool_),
-        _array(table[6], (m,), np.int16),
-        _array(table[7], (m,), np.int16),
-        _array(table[8], (m,), np.int16),
-        _array(table[9], (m, agents, 2), np.int16),
-        _array(table[10], (m, agents, 2), np.int16),
-        _array(table[11], (m,), np.int32),
+        array_at(table[6], (m, height, width), np.bool_),
+        array_at(table[7], (m,), np.int16),
+        array_at(table[8], (m,), np.int16),
+        array_at(table[9], (m,), np.int16),
+        array_at(table[10], (m, agents, 2), np.int16),
+        array_at(table[11], (m, agents, 2), np.int16),
+        array_at(table[12], (m,), np.int32),
+        array_at(table[13], (m,), np.int16),
     )

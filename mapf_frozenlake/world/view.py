@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.types import Instance
+from mapf_frozenlake.types import MAX_SIZE, Instance
 from mapf_frozenlake.world.move import HOLE
 from mapf_frozenlake.world.snapshot import Snapshot
-from mapf_frozenlake.world.state import EPISODE, OVER, State
+from mapf_frozenlake.world.state import EPISODE, NEXT, NOWHERE, OVER, WAIT, State
+
+_SLICES = np.array([*map(str, range(MAX_SIZE + 1)), None], dtype=object)  # names by key; -1: None
 
 
 class LakeView:
@@ -29,18 +31,18 @@ class LakeView:
 
     @property
     def positions(self) -> NDArray[np.int16]:
-        """[n, A, 2]: row, col; -1 in empty slots."""
+        """[n, A, 2]: row, col; -1 where no agent is active."""
         return self._places(self._state.cells)
 
     @property
     def goals(self) -> NDArray[np.int16]:
-        """[n, A, 2]: row, col; -1 in empty slots."""
+        """[n, A, 2]: row, col; -1 where no agent is active."""
         return self._places(self._state.goals)
 
     @property
     def active(self) -> NDArray[np.bool_]:
-        """[n, A]: False in empty slots."""
-        return np.arange(self._state.cells.shape[1]) < self._state.episode["num_agents"][:, None]
+        """[n, A]: False in empty slots, and for agents that have left the board."""
+        return self._state.cells != NOWHERE
 
     @property
     def events(self) -> NDArray[np.int8]:
@@ -87,6 +89,38 @@ class LakeView:
         """[n]: 1 valid at the certified makespan, 0 not, -1 if that is unknown or the world slips."""
         return self._fields["optimal"]
 
+    @property
+    def throughput(self) -> NDArray[np.float64]:
+        """[n]: of the last finished episode: goals reached, over the horizon. 0 under on_goal="wait"."""
+        return self._fields["throughput"]
+
+    @property
+    def lifelong(self) -> NDArray[np.bool_]:
+        """[n]: whether the last finished episode was under on_goal="next"."""
+        return self._fields["ended_on_goal"] == NEXT
+
+    @property
+    def reached(self) -> NDArray[np.bool_]:
+        """[n, A]: whether each agent reached its goal in the last step; under on_goal="wait", whether it is on it."""
+        waits = (self._fields["on_goal"] == WAIT)[:, None]
+        on_goal = (self._state.cells == self._state.goals) & self.active
+        return np.where(waits, on_goal, self._state.reached & self.in_episode)
+
+    @property
+    def in_episode(self) -> NDArray[np.bool_]:
+        """[n, A]: False in empty slots; True also for agents that have left the board."""
+        return np.arange(self._state.cells.shape[1]) < self._state.episode["num_agents"][:, None]
+
+    @property
+    def slices(self) -> NDArray[np.object_]:
+        """[n]: the name of the config's slice from which the last finished episode was drawn; None if its board was given."""
+        return _SLICES[self._fields["ended_slice"]]
+
+    @property
+    def current_slices(self) -> NDArray[np.object_]:
+        """[n]: the same of the current episode."""
+        return _SLICES[self._fields["slice"]]
+
     def holes(self, env: int = 0) -> NDArray[np.bool_]:
         """[height, width]: the board of one env."""
         state, episode = self._state, self._state.episode[env]
@@ -101,7 +135,7 @@ class LakeView:
         return Instance(
             holes=self.holes(env),
             starts=self._places(self._state.starts)[env, :count],
-            goals=self.goals[env, :count],
+            goals=self._places(self._state.first_goals)[env, :count],
             makespan=None if makespan < 0 else makespan,
         )
 
@@ -122,5 +156,5 @@ class LakeView:
 
     def _places(self, cells: NDArray[np.int32]) -> NDArray[np.int16]:
         places = self._state.place[cells]
-        places[~self.active] = -1
+        places[cells == NOWHERE] = -1
         return places

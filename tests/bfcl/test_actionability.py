@@ -7,30 +7,18 @@ import shutil
 
 import pytest
 
+from benchmarks.bfcl.abstention import abstention, gaps
+from benchmarks.bfcl.actionability import masked
+from benchmarks.bfcl.forks import with_tools
+from benchmarks.bfcl.halves import first_tools, first_variants
+from benchmarks.bfcl.readers import blindly, told_everything
+from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.traces import kinds_in, reweighted
 from envtuning.worlds.bfcl.actionability.faults import VARIANTS, draw
-from envtuning.worlds.bfcl.actionability.halves import first_tools, first_variants
-from envtuning.worlds.bfcl.actionability.measure import (
-    Condition,
-    abstention,
-    draw_samples,
-    gaps,
-    masked,
-    play_plan,
-    recovered,
-    summary,
-)
-from envtuning.worlds.bfcl.actionability.readers import (
-    READERS,
-    Desk,
-    blindly,
-    by_names,
-    complains,
-    one_by_one,
-    told_everything,
-)
+from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered
+from envtuning.worlds.bfcl.actionability.readers import READERS, Desk, by_names, complains, one_by_one
 from envtuning.worlds.bfcl.calls import Call
-from envtuning.worlds.bfcl.package import PackageError, with_tools
+from envtuning.worlds.bfcl.package import PackageError
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import load_tasks
 from envtuning.worlds.bfcl.tools import Toolbox

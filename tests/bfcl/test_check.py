@@ -3,7 +3,8 @@
 import builtins
 from itertools import product
 
-from envtuning.worlds.bfcl.check import GroundTruth, TurnCheck, _fresh_globals, official_verdict
+from benchmarks.bfcl.official import fresh_globals, official_verdict
+from envtuning.worlds.bfcl.check import GroundTruth, TurnCheck
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from envtuning.worlds.bfcl.tools import Toolbox
 
@@ -62,7 +63,7 @@ def test_an_official_verdict_leaves_the_package_as_it_was(v4, monkeypatch):
     variables = vars(v4.long_context).items()
     scenario = {name: dict(value) for name, value in variables if isinstance(value, dict) and name[:2] != "__"}
     assert any(scenario.values())
-    with _fresh_globals(v4):
+    with fresh_globals(v4):
         monkeypatch.setattr(builtins, "kept", "everybody's", raising=False)  # a dict among the module's variables too
         v4.executor.kept = "an instance"
         post.__defaults__[0].append("#seen")

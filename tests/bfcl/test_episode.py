@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.bfcl.official import official_verdict
 from envtuning.worlds.bfcl.calls import Call, as_reply
-from envtuning.worlds.bfcl.check import official_verdict
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.menu import choices, read_menu
 from envtuning.worlds.bfcl.scripted import DONE

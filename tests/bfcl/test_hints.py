@@ -9,8 +9,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from benchmarks.bfcl.statistics import summary
 from engineers import AnswerFormat
-from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered, summary
+from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered
 from envtuning.worlds.bfcl.actionability.readers import READERS
 from envtuning.worlds.bfcl.command import main as bfcl_command
 from envtuning.worlds.bfcl.config import BFCLConfig

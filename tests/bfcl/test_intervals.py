@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
+from benchmarks.bfcl.statistics import macro_interval, scenario_interval
 
 VALUES = [0.11, 0.23, 0.37, 0.41, 0.59, 0.73, 0.97]
 SCENARIOS = [7, 7, 3, 3, 3, 9, 11]

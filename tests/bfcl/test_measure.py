@@ -9,26 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.bfcl.abstention import Gap, abstention, gaps
+from benchmarks.bfcl.actionability import masked
+from benchmarks.bfcl.readers import told_everything
+from benchmarks.bfcl.statistics import macro_interval, scenario_interval, summary
 from envtuning.worlds.bfcl.actionability import measure
 from envtuning.worlds.bfcl.actionability.faults import Fault, named_plan
-from envtuning.worlds.bfcl.actionability.measure import (
-    Condition,
-    Gap,
-    Outcome,
-    Sample,
-    abstention,
-    as_they_are,
-    draw_samples,
-    gaps,
-    masked,
-    play_plan,
-    summary,
-)
-from envtuning.worlds.bfcl.actionability.readers import Repair, told_everything
+from envtuning.worlds.bfcl.actionability.measure import Condition, Outcome, Sample, as_they_are, draw_samples, play_plan
+from envtuning.worlds.bfcl.actionability.readers import Repair
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.documents import required
 from envtuning.worlds.bfcl.splits import by_scenario
-from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 
 
@@ -155,7 +146,7 @@ def test_looking_around_is_by_tools_that_need_nothing_and_are_named_for_reading(
             ("ticket_get_login_status", []), ("forget_all", []),
         ]
     ]  # fmt: skip
-    found = measure._read_only(SimpleNamespace(tools=tools))
+    found = measure.read_only(SimpleNamespace(tools=tools))
     assert found == ("ls", "pwd", "get_watchlist", "ticket_get_login_status")
 
 

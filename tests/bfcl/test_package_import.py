@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.bfcl.forks import with_tools
 from envtuning.worlds.bfcl import package as packages
-from envtuning.worlds.bfcl.package import TOOL_CLASSES, PackageError, _import, available, digest, load, with_tools
+from envtuning.worlds.bfcl.package import TOOL_CLASSES, PackageError, _import, available, digest, load
 
 MULTI_TURN = "bfcl_eval/eval_checker/multi_turn_eval"
 

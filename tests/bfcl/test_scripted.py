@@ -4,8 +4,9 @@ import hashlib
 import json
 import random
 
+from benchmarks.bfcl.policies import POLICIES
 from envtuning.worlds.bfcl.package import SPLITS
-from envtuning.worlds.bfcl.scripted import POLICIES, perturbed
+from envtuning.worlds.bfcl.scripted import perturbed
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 

@@ -9,9 +9,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from benchmarks.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES
 from envtuning.worlds.bfcl.splits import SIZES, SUBSETS, CutName, _deal, by_scenario, by_tool_class, draw, related
-from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 

@@ -146,15 +146,6 @@ def test_a_config_is_saved_into_a_folder_that_is_not_there_yet(run, tmp_path):
     assert json.loads((tmp_path / "new" / "next.json").read_text())["slices"]["3"]["share"] == 0.125
 
 
-@pytest.mark.slow  # imports transformers
-def test_what_cannot_be_served_is_one_line(run, tmp_path):
-    pytest.importorskip("llguidance")
-    done = run("serve", "--model", tmp_path / "nothing")
-    assert done.returncode == 2
-    assert "nothing cannot be loaded" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     ("usage", "said"),
     [
@@ -280,27 +271,3 @@ def test_a_prompt_is_headed_by_its_context_its_size_and_what_was_left_out(capsys
     assert "context V1, about 11 tokens; left out: a failure case, the behaviour" in " ".join(said.split())
     assert said.count("left out") == 1
     assert f"user\n{'x' * 25}\n" in said
-
-
-def test_a_model_is_loaded_and_served_as_it_is_told(run, monkeypatch):
-    class Chat:
-        def __init__(self, model, **options):
-            done.append((model, options))
-
-        def load_now(self):
-            done.append("loaded")
-
-    done = []
-    monkeypatch.setattr(cli, "require", lambda *modules, extra: done.append((modules, extra)))
-    monkeypatch.setattr(cli, "LocalChat", Chat)
-    monkeypatch.setattr(cli, "serve_until_interrupted", lambda chat, host, port: done.append((host, port)))
-    needed = (("torch", "transformers", "llguidance"), "local")
-    run("serve", "--model", "m")
-    assert done == [
-        needed, ("m", {"device": "auto", "temperature": 0.7, "seed": 0}), "loaded", ("127.0.0.1", 8000),
-    ]  # fmt: skip
-    done.clear()
-    run("serve", "--model", "m", "--device", "cpu", "--temperature", 0, "--seed", 4, "--host", "::1", "--port", 0)
-    assert done == [needed, ("m", {"device": "cpu", "temperature": 0.0, "seed": 4}), "loaded", ("::1", 0)]
-    for wrong in (("--port", 65_536), ("--port", -1), ("--temperature", -0.1)):
-        assert run("serve", "--model", "m", *wrong).returncode == 2

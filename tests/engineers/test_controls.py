@@ -6,12 +6,11 @@ import pytest
 
 import engineers
 from engineers import ChatError, Engineer, SliceResult, StageRecord, StageReport
-from engineers.controls import average, donor, mean_run, permuted, save_run, under_other_names, with_outcomes_of
+from engineers.controls import average, mean_run, permuted, save_run, under_other_names, with_outcomes_of
 from engineers.knobs import KnobError, find_knobs
-from engineers.report import Probe
 from mapf_frozenlake import LakeConfig
 
-OUTCOMES = {"results", "training_results", "probes", "failure_cases", "behaviour", "training", "history"}
+OUTCOMES = {"results", "training_results", "failure_cases", "behaviour", "training", "history"}
 EASY = LakeConfig(slices={4: {"share": 1.0}, 5: {"share": 0.0}, 6: {"share": 0.0}})
 TARGET = LakeConfig(slices={5: {"share": 1.0, "hole_ratio": 0.5}, 6: {"share": 1.0, "hole_ratio": 0.5}})
 
@@ -51,7 +50,7 @@ def told_rates(table):
     return {row.name: row.metrics["valid_rate"] for row in table}
 
 
-def test_a_donor_gives_its_outcomes_and_nothing_else():
+def test_another_run_gives_its_outcomes_and_nothing_else():
     told = with_outcomes_of(OTHER, OWN[1])
     assert told_rates(told.results) == {"5": 0.8, "6": 0.9}
     assert told_rates(told.training_results) == {"4": 0.4}
@@ -62,26 +61,26 @@ def test_a_donor_gives_its_outcomes_and_nothing_else():
     assert told.model_dump(exclude=OUTCOMES) == OWN[1].model_dump(exclude=OUTCOMES)
 
 
-def test_an_engineer_told_by_a_donor_answers_as_if_it_were_the_donors_outcomes():
+def test_an_engineer_told_of_another_run_answers_as_if_its_outcomes_were_its_own():
     rules = engineers.make("rules")
     editable = ("slices.*.share", "slices.*.hole_ratio")
-    answer = donor(rules, OTHER).propose(OWN[1], EASY, editable).config
+    answer = average(rules, [OTHER]).propose(OWN[1], EASY, editable).config
     assert answer == rules.propose(with_outcomes_of(OTHER, OWN[1]), EASY, editable).config
     assert answer != rules.propose(OWN[1], EASY, editable).config
 
 
-def test_its_own_run_as_donor_changes_nothing():
+def test_the_outcomes_of_its_own_run_change_nothing():
     assert with_outcomes_of(OWN, OWN[1]) == OWN[1]
 
 
-def test_slices_that_the_donor_did_not_play_have_no_row():
+def test_slices_that_the_other_run_did_not_play_have_no_row():
     other = run_of(({"s5": 0.7}, {"s3": 0.3}))
     told = with_outcomes_of(other, OWN[0])
     assert told_rates(told.results) == {"5": 0.7}
     assert told.training_results == []
 
 
-def test_a_donor_that_is_too_short_is_refused():
+def test_another_run_that_is_too_short_is_refused():
     with pytest.raises(ValueError, match="1 stages"):
         with_outcomes_of(OTHER[:1], OWN[1])
 
@@ -114,25 +113,11 @@ def test_one_permutation_holds_for_results_cases_behaviour_and_history():
     assert told.behaviour == {"5": {"waits": 0.2}, "6": {"waits": 0.5}}
 
 
-def test_probes_of_other_configs_are_exchanged_as_all_outcomes_are():
-    easy, hard = EASY.model_dump(mode="json"), TARGET.model_dump(mode="json")
-    own = OWN[0].model_copy(update={"probes": [Probe(config=hard, results=rows(s5=0.1, s6=0.3))]})
-    both = [Probe(config=easy, results=rows(s4=1.0)), Probe(config=hard, results=rows(s5=0.7))]
-    other = OTHER[0].model_copy(update={"probes": both})
-    assert with_outcomes_of([other], own).probes == both[1:]
-    assert told_rates(under_other_names(own, 0).probes[0].results) == {"5": 0.3, "6": 0.1}
-    mean = {
-        probe.config["slices"]["5"]["share"]: told_rates(probe.results)
-        for probe in mean_run([[own], [other]])[0].probes
-    }
-    assert mean == {1.0: {"5": pytest.approx(0.4), "6": 0.3}, 0.0: {"4": 1.0}}
-
-
 def test_the_name_says_which_control_it_is():
     rules = engineers.make("rules")
-    names = [made.name for made in (donor(rules, OTHER), average(rules, [OTHER]), permuted(rules, 0))]
-    assert names == ["rules (donor)", "rules (average)", "rules (permuted)"]
-    assert all(isinstance(made, engineers.Engineer) for made in (donor(rules, OTHER), permuted(rules, 0)))
+    names = [made.name for made in (average(rules, [OTHER]), permuted(rules, 0))]
+    assert names == ["rules (average)", "rules (permuted)"]
+    assert all(isinstance(made, engineers.Engineer) for made in (average(rules, [OTHER]), permuted(rules, 0)))
 
 
 def test_a_control_is_made_by_its_name_with_all_that_a_loop_gives(tmp_path):

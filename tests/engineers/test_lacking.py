@@ -63,11 +63,11 @@ def test_failures_of_no_episodes_lack_nothing():
     assert not [*lacks_of(StageReport(stage=0, config={}, results=[played_nowhere]))]
 
 
-def by_behaviour(rates, **kinds):
-    """Of a slice of 150 episodes, of which 75 succeed, as reports had it before they had splits."""
+def by_parts(rates, **kinds):
+    """Of a slice of 150 episodes, of which 75 succeed; each part has half of them."""
     row = SliceResult(name="4", episodes=150, metrics={"valid_rate": 0.5}, failures=kinds)
-    behaviour = {"4": {f"valid_where_{part}": rate for part, rate in rates.items()} | {"pepper": 3.0}}
-    return StageReport(stage=0, config={}, objective="valid_rate", results=[row], behaviour=behaviour)
+    splits = {"4": {part: Split(episodes=75, succeeded=round(75 * rate)) for part, rate in rates.items()}}
+    return StageReport(stage=0, config={}, objective="valid_rate", results=[row], splits=splits)
 
 
 PEPPER = {"pepper_is_needed": 0.36, "no_pepper_is_needed": 0.64}
@@ -78,12 +78,12 @@ OF_FARMS = {"A": "pepper ratio 0.4, min distance 1", "B": "pepper ratio 0.1, min
 @pytest.mark.parametrize(
     ("told", "option"),
     [
-        (by_behaviour(PEPPER | FARMS, burnt=40, farm_missed=35), "A"),  # above chance
-        (by_behaviour(PEPPER | FARMS, farm_missed=75), "B"),  # the kind of failure that stands out mentions farms
-        (by_behaviour({"pepper_is_needed": 0.3, "no_pepper_is_needed": 0.7} | FARMS, farm_missed=75), "A"),  # a clear difference
-        (by_behaviour(PEPPER | FARMS, distance=75), "B"),  # an option mentions this kind
-        (by_behaviour(FARMS, burnt=40, farm_missed=35), None),  # within chance
-        (by_behaviour({"farms_are_near": 0.4, "farms_are_far": 0.4}, farm_missed=75), None),  # no difference
+        (by_parts(PEPPER | FARMS, burnt=40, farm_missed=35), "A"),  # above chance
+        (by_parts(PEPPER | FARMS, farm_missed=75), "B"),  # the kind of failure that stands out mentions farms
+        (by_parts({"pepper_is_needed": 0.3, "no_pepper_is_needed": 0.7} | FARMS, farm_missed=75), "A"),  # a clear difference
+        (by_parts(PEPPER | FARMS, distance=75), "B"),  # an option mentions this kind
+        (by_parts(FARMS, burnt=40, farm_missed=35), None),  # within chance
+        (by_parts({"farms_are_near": 0.4, "farms_are_far": 0.4}, farm_missed=75), None),  # no difference
     ],
 )  # fmt: skip
 def test_weaker_evidence_counts_where_no_stronger_one_has_an_option(told, option):

@@ -7,7 +7,10 @@ import sys
 import pytest
 
 from engineers.engineer import Engineer
-from engineers.own import (
+from engineers.plain.base import PlainEngineer
+from engineers.plain.fixed import FixedEngineer
+from engineers.report import StageReport
+from engineers.shared.own import (
     NotTrusted,
     declares,
     host_of,
@@ -18,10 +21,7 @@ from engineers.own import (
     trust_only,
     trusted,
 )
-from engineers.plain.base import PlainEngineer
-from engineers.plain.fixed import FixedEngineer
-from engineers.report import StageReport
-from engineers.sentences import in_sentences
+from engineers.shared.sentences import in_sentences
 
 
 @pytest.fixture(autouse=True)
@@ -249,11 +249,6 @@ def for_the_checker() -> "nowhere.Shape[int]":  # noqa: F821
 )
 def test_only_what_says_that_it_is_of_the_kind_or_makes_one_is_taken_for_it(found, kind, expected):
     assert declares(found, kind) is expected
-
-
-def test_a_class_with_the_named_methods_counts_as_one_of_the_kind():
-    assert all(declares(found, Shape, ["area"]) for found in (Square, makes_square, Shape))
-    assert not any(declares(found, Shape, ["area"]) for found in (Base, makes_list, print))
 
 
 def test_a_pydantic_error_is_a_sentence_for_each_fault_with_its_place_and_its_value_where_it_is_plain():

@@ -10,14 +10,14 @@ import pytest
 from pydantic import BaseModel, Field, create_model
 
 import engineers
+from benchmarks.closed_form.families import draw
+from benchmarks.closed_form.reports import play
 from engineers import SliceResult, StageRecord, StageReport, check
 from engineers.knobs import dump, find_knobs
 from engineers.plain.causes import remedies
 from engineers.plain.growth import Evidence, believed
 from engineers.plain.reader import planned
 from engineers.roles import are_ordered, find_slices
-from envtuning.dynamics.families import draw
-from envtuning.dynamics.reports import play
 from mapf_frozenlake import LakeConfig
 
 KINDS = ("late", "crashes", "lost way")

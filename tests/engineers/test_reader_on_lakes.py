@@ -6,7 +6,6 @@ import gzip
 import json
 import random
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from pydantic import BaseModel, Field
 import engineers
 from engineers import SliceResult, StageRecord, StageReport
 from engineers.knobs import dump
-from envtuning.atlas import published
 from envtuning.runs.spec import load_spec
 from mapf_frozenlake import LakeConfig
 
@@ -145,14 +143,3 @@ def test_on_the_reports_of_stored_runs(stored):
     space = {"slices.*.wait_ratio": (0.0, 1.0)}
     changed = sum(alike(*asked, space=space) for asked in told)
     assert changed > len(told) / 2
-
-
-@pytest.mark.parametrize("tree", published.names())
-@pytest.mark.parametrize("most", [4, pytest.param(40, marks=pytest.mark.prove)])
-def test_on_the_nodes_of_the_atlas(tree, most):
-    """Each a report of a stage of PPO."""
-    stored = published.load(tree)
-    run = stored.spec.run
-    for one in stored.seeds:
-        for path in islice(sorted(one.reports), most):
-            alike(one.report(path), one.config(path), run.editable, space=run.engineer.options["space"])

@@ -9,8 +9,8 @@ import pytest
 
 import engineers
 from engineers import Engineer, UnknownEngineer, available, registry
-from engineers.extras import require
 from engineers.plain.fixed import FixedEngineer
+from engineers.shared.extras import require
 from engineers.tiers import Tier
 
 
@@ -184,7 +184,7 @@ def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
         ("own_engineers:", UnknownEngineer, "own_engineers has no ''"),
         ("own_engineers:NUMBER", UnknownEngineer, "'own_engineers:NUMBER' is not declared"),
         ("own_engineers:Plain/x", UnknownEngineer, "own_engineers:Plain takes nothing after the slash"),
-        ("own_engineers:nothing", TypeError, "made a Mute, which is not an engineer: it needs a name and propose"),
+        ("own_engineers:nothing", TypeError, "made a Mute, which is not an engineer: derive its class"),
         ("own_engineers:slashless", TypeError, r"first argument.* write make\(rest, …\)"),
     ],
 )
@@ -211,7 +211,7 @@ def test_several_missing_modules_are_missing():
     [("openai/m", "openai", "openai"), ("litellm/p/m", "litellm", "litellm"), ("human", "jinja2", "prompt")],
 )
 def test_a_missing_extra_names_its_install_command(monkeypatch, name, module, extra):
-    from engineers import extras
+    from engineers.shared import extras
 
     real = extras._is_installed
     monkeypatch.setattr(extras, "_is_installed", lambda wanted: wanted.split(".")[0] != module and real(wanted))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from pydantic import ValidationError
 
 from engineers.report import SliceResult, StageRecord, StageReport, wilson
 
@@ -53,3 +54,11 @@ def test_records_end_with_the_stage_just_finished_and_keep_its_numbers_alone():
         "stage": 1, "config": {"a": 2}, "results": [results[0].model_dump()], "engineer": "",
         "training": {"steps": 3.0, "loss": 0.5}, "training_results": [results[0].model_dump()], "cost": {"env_steps": 7.0},
     }  # fmt: skip
+
+
+def test_a_report_of_before_is_read_with_its_empty_list_of_probes():
+    told = StageReport.example()
+    before = told.model_dump(mode="json") | {"probes": []}
+    assert StageReport.model_validate(before) == told
+    with pytest.raises(ValidationError, match="probes"):
+        StageReport.model_validate(before | {"probes": [{}]})

@@ -259,8 +259,8 @@ def test_thresholds_may_be_those_that_differ():
     assert engineers.make("rules").thresholds.model_dump() == defaults
     assert engineers.make("rules", thresholds={"alive": 0.3}).thresholds == Thresholds(alive=0.3)
     assert engineers.make("rules", thresholds=Thresholds(dead=0.1)).thresholds.dead == 0.1
-    assert Thresholds().of_dead(Rates(0.0, 8, {})) == 0.1  # no success at all in eight episodes
-    assert Thresholds().of_dead(Rates(0.0, 98, {})) == 0.08
+    assert Thresholds().dead_below(Rates(0.0, 8, {})) == 0.1  # no success at all in eight episodes
+    assert Thresholds().dead_below(Rates(0.0, 98, {})) == 0.08
 
 
 @pytest.mark.parametrize("name", ["rules", "reader"])

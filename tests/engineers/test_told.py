@@ -13,7 +13,7 @@ from engineers.model import figures
 from engineers.model.context import NAMES, context_named
 from engineers.model.meter import estimate_tokens
 from engineers.model.prompt import build_prompt
-from engineers.report import FailureCase, Probe, Split
+from engineers.report import FailureCase, Split
 from engineers.tiers import Tier
 
 
@@ -75,26 +75,6 @@ def test_each_slice_and_all_together_have_their_counts_and_their_interval(told, 
         assert f"{row.failures['burnt']} burnt" in line
         assert "gap" not in line, "put aside"
     assert counts(next(line for line in table.splitlines() if "probe" in line)) == [(18, 20)]
-
-
-def test_probes_of_other_configs_are_told_by_what_is_different_in_them(told, kitchen):
-    hot = kitchen.model_copy(
-        update={"menu": {**kitchen.menu, "stew": kitchen.menu["stew"].model_copy(update={"heat": 250.0})}}
-    )
-    probe = Probe(config=hot.model_dump(mode="json"), results=rows(10, soup=0.8, stew=0.3))
-    with_probe = told.model_copy(update={"probes": [probe]})
-    (line,) = [
-        line for line in section(text_of(with_probe, kitchen), "Results").splitlines() if "menu.stew.heat" in line
-    ]
-    assert re.findall(r"\d+", line.partition(":")[0]) == ["150", "250"]
-    assert counts(line) == [(8, 10), (3, 10)]
-    without, more = (
-        build_prompt(one, AnswerFormat(kitchen), context_named("informed")).tokens for one in (told, with_probe)
-    )
-    assert without < more <= 1.15 * without
-    assert text_of(with_probe, kitchen, "V6") == text_of(told, kitchen, "V6"), (
-        "the ablation's contexts stay as they are"
-    )
 
 
 def test_stages_stand_beside_their_typical_gain_and_beside_chance(told, kitchen):

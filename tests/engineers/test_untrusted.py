@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from engineers import untrusted
-from engineers.untrusted import NotReadable
+from engineers.shared import untrusted
+from engineers.shared.untrusted import NotReadable
 
 
 @pytest.mark.parametrize(

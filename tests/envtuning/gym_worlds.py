@@ -15,6 +15,7 @@ from gymnasium import spaces
 from pydantic import BaseModel, Field
 
 from envtuning.loop import contract
+from envtuning.trainees.base import Trainee
 from envtuning.worlds.gym_world import GymWorld
 from envtuning.worlds.world import About
 
@@ -118,7 +119,7 @@ class Walker:
         return (self.sense * observations[:, 1] > 0).astype(int)
 
 
-class WalkerTrainee:
+class WalkerTrainee(Trainee):
     """Learns one number, from the world's own training environment: which way to walk."""
 
     form = "acts"

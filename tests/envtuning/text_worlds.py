@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 from pydantic import BaseModel, Field
 
+from envtuning.trainees.base import Trainee
 from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.talk_world import TalkWorld
 from envtuning.worlds.world import About
@@ -83,7 +84,7 @@ class Bisecting:
         return str(min(max((low + high) // 2 + off, 1), 99))
 
 
-class BisectingTrainee:
+class BisectingTrainee(Trainee):
     """Gains skill by the sample."""
 
     form = "replies"

@@ -138,6 +138,6 @@ def test_a_group_of_workers_is_asked_through_its_line():
 )
 def test_what_an_engineer_on_the_trainee_needs_is_asked_for_at_the_start(name, required, monkeypatch):
     asked = []
-    monkeypatch.setattr("engineers.extras.require", lambda *modules, extra: asked.append((*modules, extra)))
+    monkeypatch.setattr("engineers.shared.extras.require", lambda *modules, extra: asked.append((*modules, extra)))
     GRPOTrainee.check_asked_by(name)
     assert asked == required

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engineers.own import trust_only
+from engineers.shared.own import trust_only
 from tests.lazily import Lazy, needed
 
 needed("torch", "trl", extra="grpo")

@@ -203,7 +203,7 @@ def test_several_processes_train_in_a_group_and_each_of_them_alone(making):
 
 def test_options_are_checked_before_anything_is_loaded(monkeypatch, tmp_path):
     required = []
-    monkeypatch.setattr("engineers.extras.require", lambda *modules, extra: required.append((*modules, extra)))
+    monkeypatch.setattr("engineers.shared.extras.require", lambda *modules, extra: required.append((*modules, extra)))
     (tmp_path / "config.json").touch()
     base = ("torch", "transformers", "trl", "datasets", "grpo")
     for installed, expected in ((True, [base]), (False, [base, ("peft", "lora")])):

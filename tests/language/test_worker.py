@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engineers.own import trust_only, trusted
+from engineers.shared.own import trust_only, trusted
 from tests.lazily import Lazy, needed
 
 needed("torch", "accelerate", extra="grpo")

@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 extra=$1
 declare -A proof=(
+  [loop]="import envtuning.loop.run, envtuning.cli"
   [rllib]="import ray.rllib, envtuning.trainees.rllib.trainee"
   [openai]="import openai, engineers; engineers.make('openai/some-model', api_key='none')"
   [gemini]="import google.genai, engineers; engineers.make('gemini/some-model', api_key='none')"

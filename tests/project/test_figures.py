@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +12,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from benchmarks._record import RESULTS
-from envtuning.atlas.published import load, names
-from envtuning.atlas.rows import headroom
-from envtuning.studies.closed_loop import Gain, in_words
 
 ROOT = Path(__file__).parents[2]
 README, RUNS, TRAINING, INSTANCES, TOOLS, PAPERS, LANGUAGE, ENVIRONMENTS = (
@@ -93,8 +89,6 @@ FASTER_THAN_SB3 = {
 THROUGHPUT = [
     Claim(README, "cold_start", lambda f: f"about {f['cpu_seconds']['first step']['now']:.0f} seconds of CPU to the first step…"
           f"about {f['cpu_seconds']['first boards and plan']['now']:.0f} seconds"),
-    Claim("docs/atlas.md", "cold_start_atlas", lambda f: f"take {f['cpu_seconds']['an engineer that chooses from menus']['now']:.1f} CPU seconds for the former…"
-          f"{f['cpu_seconds']['an engineer that writes configs']['now']:.0f} the first time…{f['cpu_seconds_compiled']['an engineer that writes configs']['now']:.0f} from then on"),
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, POGEMA):.0f}× ({million(f, '4 agents 8×8 11×11')} million on one core of an {processor_of('throughput_ratios')})"),
     Claim(README, "throughput_ratios", lambda f: f"against one of POGEMA, 4 agents on 8×8 that each see 11×11 cells | {one_to_one(f):.1f}× |"),
     *(Claim(ENVIRONMENTS, "throughput_ratios", lambda f, row=row, name=name: f"{row} | {f'{goal(f, name):.1f}' if 'FrozenLake' in row else f'{goal(f, name):.0f}'}× |") for row, name in FASTER.items()),
@@ -610,78 +604,6 @@ def figures_of(result: str) -> Figures:
 def test_a_figure_on_a_page_is_the_stored_one(claim):
     parts = map(re.escape, claim.said(figures_of(claim.result)).split("…"))
     assert re.search(".{0,120}?".join(parts), page(claim.page))
-
-
-TREES = ["small-corridors", "corridors", "long-corridors"]
-
-
-@pytest.mark.parametrize("tree", TREES)
-def test_the_headroom_of_a_tree_is_what_its_stored_stages_give(tree):
-    found = headroom(load(tree).seeds)
-    assert asdict(found) == pytest.approx(figures_of(f"atlas_{tree}")["headroom"])
-    assert found.found == "none found", "the page says that these trees say nothing about reading"
-
-
-@pytest.mark.parametrize("tree", names(weak=True))
-def test_the_atlas_page_has_the_headroom_of_each_weak_tree(tree):
-    found = headroom(load(tree).seeds)
-    assert found.found == "none found"
-    assert found.low is not None
-    said = f"| `{tree}` | {100 * found.mean:+.1f} over `{found.above}` | {100 * found.low:+.1f} |"
-    assert said in page("docs/atlas.md")
-
-
-@pytest.mark.parametrize("tree", TREES)
-def test_the_atlas_page_has_the_stored_table_and_how_reliable_it_is(tree):
-    said, found = page("docs/atlas.md"), figures_of(f"atlas_{tree}")["reliability"]
-    table = (RESULTS / f"atlas_{tree}.md").read_text(encoding="utf-8").split("\n\n")[0]
-    assert " ".join(table.split()) in said
-    assert in_words(Gain(**figures_of(f"atlas_{tree}")["headroom"])) in said
-    figures = f"{found['of_the_mean']:.2f} in `{tree}` (one seed alone: {found['of_one_seed']:.2f})"
-    assert figures.replace("0.", ".") in said
-
-
-def test_a_page_says_where_an_engineer_is_worth_nothing():
-    found = {row["name"]: row["success"] for row in figures_of("atlas_long-corridors")["rows"]}
-    rules, uniform = (signed(found[name]).removeprefix("+") for name in ("rules", "uniform"))
-    assert f"`rules` ends at {rules} % and `uniform` at {uniform} %" in page("docs/reading.md")
-
-
-def test_the_atlas_page_says_how_far_real_runs_agree():
-    agree = figures_of("atlas_small-corridors")["agreement"]
-    assert agree["agree"] == agree["resolved"]
-    assert (
-        f"Of the {agree['pairs']} pairs of engineers, these runs distinguish {agree['resolved']}, and the atlas puts all {agree['resolved']} in"
-        in page("docs/atlas.md")
-    )
-
-
-def test_the_atlas_page_has_what_planted_weaknesses_gain():
-    said, stored = page("docs/atlas.md"), figures_of("atlas_evidence")
-    for weak, row in stored["gains"].items():
-        cells = [signed(interval) for entry, interval in row.items() if entry != "keep"]
-        ahead = stored["leads"][weak]
-        cells += [f"{signed(ahead)} ({ahead['over']})", "yes" if weak in stored["confirmed"] else "no"]
-        assert f"| {weak} | {' | '.join(cells)} |" in said
-    for weak, one in stored["evenly_but_keep"].items():
-        assert f"{signed(one)} for {weak}" in said
-
-
-CHANGED = {"wait_ratio": "waits", "hole_ratio": "hole ratios", "min_distance": "distances", "share": "shares"}
-
-
-def test_the_atlas_page_has_what_each_change_earned():
-    said = page("docs/atlas.md")
-    for stage in figures_of("credit_corridors")["stages"]:
-        for number, group in enumerate(stage["groups"]):
-            head = f"| {stage['stage']} | {signed(stage['gain'])} |" if number == 0 else "| | |"
-            name = CHANGED[group["name"].removeprefix("slices.*.")]
-            assert f"{head} {name} | {signed(group['credit'])} |" in said
-
-
-def signed(interval: Figures) -> str:
-    """Points of a symmetric interval."""
-    return f"{100 * interval['mean']:+.1f} ± {50 * (interval['high'] - interval['low']):.1f}"
 
 
 def test_every_figure_in_the_readmes_table_is_stored():

@@ -11,15 +11,12 @@ from statistics import fmean, stdev
 
 import pytest
 
-from benchmarks import dynamics, reader, reading
+from benchmarks import reader, reading
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
-from engineers.plain import lacking
 from engineers.plain.growth import prior
 from engineers.plain.reader import DOSES
-from envtuning.atlas.evidence import probed_by_validation
-from envtuning.atlas.published import load
 from envtuning.studies.intervals import Interval, half_width, t_mean
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.summary import markdown
@@ -55,7 +52,7 @@ def test_the_page_of_the_reader_has_the_stored_rows():
     assert all(line(study) in said for study in figures["studies"] for line in (reader.line, reader.line_of_parts))
     readme = " ".join(README.read_text(encoding="utf-8").split())
     for rival in (reader.OPEN_LOOP, reader.FOCUSED):
-        over = dynamics.in_points(figures["over_all_families"][rival])
+        over = reader.in_points(figures["over_all_families"][rival])
         assert f"{over} points above" in said
         assert f"{over} points above" in readme
 
@@ -95,36 +92,6 @@ def test_what_the_page_of_the_reader_says_of_all_families(by_family):
 def test_what_the_page_says_of_the_reader_s_beliefs_and_doses():
     assert says(f"{len(prior().weight)} learning curves")
     assert says(f"each of {len(DOSES)} doses")
-
-
-def test_what_reader_names_from_menus():
-    found, rules = (
-        json.loads((RESULTS / f"atlas_evidence{name}.json").read_text(encoding="utf-8"))["figures"]
-        for name in ("_reader", "")
-    )
-    asked, others = found["engineers"]["reader"]["altered"], rules["engineers"]["rules"]["altered"]
-    assert says(f"names the cause in {100 * asked['same_totals']:.0f} %…`rules`…{100 * others['same_totals']:.0f} %")
-    assert asked["falsified"] == asked["renamed"]
-    assert says(f"false number, or with other names…in {100 * asked['falsified']:.0f} %")
-    of_five = {weakness: round(5 * part) for weakness, part in found["named"]["reader"].items()}
-    assert says(f"names {sum(of_five.values())} of 20, but only half of those held out")
-    assert of_five["holes"] + of_five["agents"] == 5
-    assert says(f"waits and boards…{of_five['waits'] + of_five['boards']} of 10")
-    assert says(f"holes in {of_five['holes']} of 5 and agents in {of_five['agents']} of 5")
-    assert found["confirmed"] == []
-
-
-def test_a_needed_wait_costs_as_much_as_a_third_agent_where_agents_are_lacking():
-    costs: dict[str, list[float]] = {"a wait is needed": [], "3 agents": []}
-    for seed in load("weak-agents").seeds:
-        splits = lacking._splits_by_behaviour(probed_by_validation(seed).report(()))
-        sizes = {lack.name: lack.size for lack in lacking._in_parts(splits, lacking._told)}
-        for name, found in costs.items():
-            found.append(100 * sizes[name])
-    waits, agents = costs.values()
-    assert all(wait >= agent - 1e-9 for wait, agent in zip(waits, agents, strict=True))
-    spread = [f"{min(found):.0f} to {max(found):.0f}" for found in (waits, agents)]
-    assert says(f"a needed wait costs…third agent…{spread[0]} points…{spread[1]}")
 
 
 LAKES = ("small-corridors", "corridors", "three-agents")
@@ -206,18 +173,6 @@ def test_the_pilot_named_in_a_preregistration_is_the_stored_search():
     pilot = load_study(HERE / "small-corridors.yaml").pilot
     assert f"at most {100 * widest:.1f} points" in pilot
     assert f"±5 points would take n = {seeds_for(widest, 0.05)}" in pilot
-
-
-def test_the_claim_about_replay_of_single_boards_is_the_stored_study():
-    figures = json.loads((RESULTS / "study_small-corridors-levels.json").read_text(encoding="utf-8"))["figures"]
-    rows = {row["arm"]: row for row in figures["rows"]}
-    text = (README.parent / "docs" / "training.md").read_text(encoding="utf-8").replace("−", "-")
-    for arm in ("uniform-regret", "uniform-value-loss", "uniform-learnability"):
-        gain = rows[arm]["against"]["uniform"]
-        assert gain["low"] < 0 < gain["high"]
-        assert Interval(**gain).percent(signed=True).replace("−", "-") in text
-    for arm in ("rules", "rules-regret", "target-only", "target-only-regret"):
-        assert f"{100 * rows[arm]['success']['mean']:.1f} %" in text
 
 
 def test_the_claim_about_somebodys_own_world_is_the_stored_study():

@@ -8,9 +8,10 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from numba.core.event import Event, EventStatus
+from numba.core.event import EventStatus
 
 from mapf_frozenlake.compiling import NOTICE, QUIET, WORKERS_HAVE, Notice
+from mapf_frozenlake.numba_private import Event
 
 FEW_KERNELS = (
     "import numpy as np; from mapf_frozenlake import joint_move; joint_move(np.zeros((3, 3), bool), [(1, 1)], [2])"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 
@@ -9,14 +10,65 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.envs.registration import load_env_creator
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from pettingzoo.test import parallel_api_test
 
 import mapf_frozenlake as mfl
+from mapf_frozenlake import mapf_frozenlake_v0
+from mapf_frozenlake.envs.options import BATCH, DEFAULTS, DRAW, KNOWN
+from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.errors import LakeError, UnknownArgument
 
 ID = "MAPFFrozenLake-v0"
+ENVS = {  # every class that an id or a function of the package makes
+    **{
+        spec.entry_point: load_env_creator(spec.entry_point)
+        for spec in gym.registry.values()
+        if spec.id.startswith("MAPF")
+    },
+    **{
+        spec.vector_entry_point: load_env_creator(spec.vector_entry_point)
+        for spec in gym.registry.values()
+        if spec.id.startswith("MAPF") and spec.vector_entry_point
+    },
+    "parallel_env": mapf_frozenlake_v0.parallel_env,
+    "parallel_vec_env": MAPFFrozenLakeAgentsVectorEnv,
+    "sb3_vec_env": mfl.sb3_vec_env,
+}
+OF_A_TEXT = {"observation", "dtype", "window", "hints"}  # which the text interface has no use for
+
+
+@pytest.mark.parametrize("name", ENVS)
+def test_every_argument_is_in_the_signature_with_its_default(name) -> None:
+    """So ``help()``, an IDE and the reference show it."""
+    shown = inspect.signature(ENVS[name]).parameters
+    hidden = OF_A_TEXT if "text_env" in name else set()
+    assert {option: shown[option].default for option in KNOWN if option not in hidden} == {
+        option: default for option, default in DEFAULTS.items() if option not in hidden
+    }
+    assert [one.name for one in shown.values() if one.kind is one.VAR_KEYWORD] == ["unknown"]
+
+
+def test_the_defaults_are_the_configs_and_the_batchs() -> None:
+    batch = inspect.signature(mfl.LakeBatch).parameters
+    assert set(BATCH) == set(batch) - {"config", "num_envs", "autoreset", "reward", "instance"}
+    assert {name: DEFAULTS[name] for name in BATCH} == {name: batch[name].default for name in BATCH}
+    assert set(DRAW) == set(inspect.signature(mfl.LakeConfig.single).parameters) - {"rules"}
+    assert gym.make(ID).unwrapped.get_config() == mfl.LakeConfig()
+
+
+@pytest.mark.parametrize("name", ["is_slippery", "hint_strength", "num_threads"])
+def test_an_argument_that_equals_a_default_still_replaces_the_configs(name) -> None:
+    config = mfl.LakeConfig(is_slippery=True, hint_strength=0.5)
+    given = {"is_slippery": False, "hint_strength": 1.0, "num_threads": None}[name]
+    batch = gym.make(ID, config=config, **{name: given}).unwrapped.batch
+    assert getattr(batch.get_config(), name, given) == given
+    other = {"is_slippery": True, "hint_strength": 0.5}
+    assert {key: getattr(batch.get_config(), key) for key in other if key != name} == {
+        key: value for key, value in other.items() if key != name
+    }
 
 
 @pytest.mark.parametrize(

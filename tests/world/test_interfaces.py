@@ -297,3 +297,55 @@ def play_twice(env: gym.Env) -> list[Any]:
 def test_no_id_is_left_out() -> None:
     registered = {name for name in gym.registry if name.startswith("MAPFFrozenLake")}
     assert registered == {*IDS, *OTHER_FORMS}
+
+
+TWO_SIZES = {"slices": {3: {"share": 0.5}, 5: {"share": 0.5, "width": 4}}, "horizon": 5}
+
+
+def test_every_last_info_names_the_slice_of_the_config() -> None:
+    """And the ended episode's, even where the env has drawn the next one already."""
+    told: list[set[str]] = []
+    single = gym.make("MAPFFrozenLake-v0", config=TWO_SIZES, pool_size=16)
+    pettingzoo = mfl.parallel_env(config=TWO_SIZES, pool_size=16)
+    text = gym.make("MAPFFrozenLakeText-v0", mode="turns", config=TWO_SIZES, pool_size=16)
+    plan = gym.make("MAPFFrozenLakeText-v0", config=TWO_SIZES, pool_size=16)
+    for seed in range(8):
+        single.reset(seed=seed)
+        height = str(single.unwrapped.instance.height)
+        infos = [single.step([4, 4])[4] for _ in range(5)]
+        assert [info.get("slice") for info in infos] == [None, None, None, None, height]
+
+        pettingzoo.reset(seed=seed)
+        last = [pettingzoo.step({})[4] for _ in range(5)][-1]
+        text.reset(seed=seed)
+        plan.reset(seed=seed)
+        turns = [text.step("WAIT")[4] for _ in range(5)][-1]
+        told.append(
+            {last["agent_0"]["slice"], last["agent_1"]["slice"], turns["slice"], plan.step("")[4]["slice"], height}
+        )
+    assert all(len(names) == 1 for names in told)
+    assert {name for names in told for name in names} == {"3", "5"}
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_a_vector_names_the_slice_of_each_ended_episode(mode: AutoresetMode) -> None:
+    envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=32, config=TWO_SIZES, pool_size=16, autoreset_mode=mode)
+    envs.reset(seed=0)
+    heights = [str(one.height) for one in envs.unwrapped.instances]
+    infos = [envs.step(np.full((32, 2), 4))[4] for _ in range(5)]
+    last = infos[-1]["final_info"] if mode is AutoresetMode.SAME_STEP else infos[-1]
+    assert list(last["slice"]) == heights
+    assert set(heights) == {"3", "5"}
+    assert last["_slice"].all()
+
+
+def test_an_episode_on_a_given_board_comes_from_no_slice() -> None:
+    board = mfl.from_desc(["SG", "FF"])
+    env = gym.make("MAPFFrozenLake-v0", config=TWO_SIZES, pool_size=16)
+    env.reset(seed=0, options={"instance": board})
+    info = env.step([2, 4])[4]
+    assert info["success"]
+    assert info["slice"] is None
+    env = gym.make("MAPFFrozenLake-v0", instance=board)
+    env.reset(seed=0)
+    assert env.step([2])[4]["slice"] is None

@@ -10,7 +10,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from engineers.counts import money
+from engineers.shared.counts import money
 from envtuning import atomic
 from envtuning.extras import needs
 from envtuning.runs import checked

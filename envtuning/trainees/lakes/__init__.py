@@ -1,4 +1,4 @@
 """PPO on lakes without the gradient steps: options, network, sampling from the native batch, the loop of iterations, the policy.
 
-Read in this order: ``options``, ``network``, ``rollout``, ``sampler``, ``levels``, ``policy``, ``trainee``.
+Read in this order: ``options``, ``network``, ``rollout``, ``sampler``, ``policy``, ``trainee``.
 """

@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from envtuning.trainees.lakes.levels import LevelOptions
-
 
 class LakeOptions(BaseModel):
     """How the trainee sees, samples and learns.
@@ -40,9 +38,6 @@ class LakeOptions(BaseModel):
     rollout: int = Field(32, ge=1, description="Steps in each lake per iteration.")
     pool_size: int | None = Field(
         None, ge=1, description="Number of instances that a stage's episodes are drawn from; null: the world's default."
-    )
-    levels: LevelOptions | None = Field(
-        None, description="How boards are replayed by their scores; null: every episode gets a new board."
     )
 
     lr: float = Field(1e-3, gt=0, description="Adam's learning rate.")

@@ -55,12 +55,6 @@ class Rollout:
         generalised_advantages(self.rewards, self.values, self.terminated, self.ended, gamma, lambda_, advantages)
         return advantages
 
-    def returns(self, gamma: float) -> NDArray[np.float32]:
-        """Discounted rewards from each step to the end of its episode or of the rollout, whichever comes first."""
-        returns, nothing = np.empty_like(self.rewards), np.zeros_like(self.values)
-        generalised_advantages(self.rewards, nothing, self.terminated, self.ended, gamma, 1.0, returns)
-        return returns
-
     def experience(self, gamma: float, lambda_: float) -> dict[str, NDArray]:
         """The steps in which an agent moved, as flat arrays, with advantages and value targets. The arrays are copies."""
         advantages = self.advantages(gamma, lambda_)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from envtuning.trainees.base import Metrics
-from envtuning.trainees.lakes.levels import LevelReplay
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.rollout import Rollout, draw_actions
 from mapf_frozenlake.types import Action
@@ -27,18 +26,13 @@ class Decides(Protocol):
 
 
 class LakeSampler:
-    """Plays a batch of lakes from a fresh start. Its samples depend only on weights, config and seed.
+    """Plays a batch of lakes from a fresh start, ``length`` steps a rollout. Its samples depend only on weights, config and seed."""
 
-    ``levels`` chooses the boards and gets their results; without it, every episode has a new board.
-    """
-
-    def __init__(
-        self, env: LakeBatch, length: int, seed: np.random.SeedSequence, levels: LevelReplay | None = None
-    ) -> None:
-        self.env, self.levels = env, levels
-        env.choose = levels.choose if levels is not None else None
-        self._random = np.random.default_rng(seed)
-        env.seed(seed.generate_state(env.num_envs, np.uint32).astype(np.int64))
+    def __init__(self, env: LakeBatch, length: int, *seed: int) -> None:
+        self.env = env
+        source = np.random.SeedSequence(seed)
+        self._random = np.random.default_rng(source)
+        env.seed(source.generate_state(env.num_envs, np.uint32).astype(np.int64))
         self.rollout = Rollout.empty(length, env.num_envs, env.max_agents, env.layout.size)
         self.rollout.rows[-1] = env.reset()
 
@@ -55,11 +49,7 @@ class LakeSampler:
             rollout.active[t] = env.active
             rollout.moved[t] = ~ended  # an episode that has ended is replaced in this step
             self._decide(network, t)
-            if self.levels is not None:
-                self.levels.before(t)
             step = env.step(rollout.actions[t])
-            if self.levels is not None:
-                self.levels.after(t, env.step_count, env.success)
             rollout.rows[t + 1] = step.observation
             rollout.rewards[t] = step.rewards
             rollout.terminated[t] = step.terminated
@@ -75,10 +65,8 @@ class LakeSampler:
         return rollout, counts
 
     def experience(self, network: Decides, options: LakeOptions) -> tuple[dict[str, NDArray], dict[str, float]]:
-        """A rollout in the form that PPO learns from, and its counts. It also updates the boards' scores."""
+        """A rollout in the form that PPO learns from, and its counts."""
         rollout, counts = self.sample(network)
-        if self.levels is not None:
-            self.levels.learnt(rollout, options.gae_lambda, self.env.pool.arrays.makespan)
         return rollout.experience(options.gamma, options.gae_lambda), counts
 
     def _decide(self, network: Decides, t: int) -> None:
@@ -94,15 +82,6 @@ class LakeSampler:
         rollout.log_probs[t][agents] = log_probs
         rollout.logits[t][agents] = logits
         rollout.values[t][agents] = values
-
-
-def sampler_of(env: LakeBatch, options: LakeOptions, *seed: int) -> LakeSampler:
-    """A sampler with these options; all its randomness comes from ``seed``."""
-    levels = None
-    if options.levels is not None:
-        shape = {"num_envs": env.num_envs, "pool_size": env.pool.size, "length": options.rollout}
-        levels = LevelReplay(options.levels, **shape, gamma=options.gamma, seed=seed)
-    return LakeSampler(env, options.rollout, np.random.SeedSequence(seed), levels)
 
 
 def _forward(network: Decides, rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

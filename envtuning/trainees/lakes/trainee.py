@@ -49,11 +49,7 @@ class LakeTrainee(Trainee):
             "max_size": capacity["max_size"],
             "max_agents": capacity["max_agents"],
         }
-        self.lake_kwargs = self.env_kwargs | {
-            "exclude": list(exclude),
-            "pool_size": self.options.pool_size,
-            "certify": self.options.levels and self.options.levels.certificate,
-        }
+        self.lake_kwargs = self.env_kwargs | {"exclude": list(exclude), "pool_size": self.options.pool_size}
         self.make(seed)
 
     @classmethod

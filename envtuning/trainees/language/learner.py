@@ -20,7 +20,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from engineers.backends.plain_text import missing_template
 from engineers.backends.weights import WEIGHTS, raise_unless_data
-from engineers.extras import how_to_install
+from engineers.shared.extras import how_to_install
 from envtuning.trainees.language.options import LanguageOptions, named
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy, only_tokens

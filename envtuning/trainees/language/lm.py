@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engineers import untrusted
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.from_file import DATA, reads
+from engineers.shared import untrusted
 from envtuning.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
@@ -111,7 +111,7 @@ class LMTrainee(Trainee):
     @classmethod
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` or ``ImportError`` for unknown or wrong options, without loading anything."""
-        from engineers.extras import require
+        from engineers.shared.extras import require
 
         given = LMOptions(**options)
         if given.width % given.heads:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from engineers.from_file import DATA, PLAIN, Allowed
-from engineers.own import object_at
+from engineers.shared.own import object_at
 
 # "Don't Just Fine-tune the Agent, Tune the Environment": no critic, group-normalised advantages, asymmetric clip, KL 0.1
 # (0.001 collapses), gradient clip 1.0, learning rate 1e-6 and 16 rollouts for a model of billions of parameters.

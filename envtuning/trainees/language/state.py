@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from engineers import untrusted
 from engineers.backends.weights import WEIGHTS, raise_unless_data
+from engineers.shared import untrusted
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_finite, raise_unless_fits
 
 OPTIMISER = "optimizer.pt"

@@ -79,7 +79,7 @@ class GRPOTrainee(Trainee):
     @staticmethod
     def check_options(**options: Any) -> None:
         """Raises ``ValueError`` or ``ImportError`` for unknown or wrong options; loads only the reward's module."""
-        from engineers.extras import require
+        from engineers.shared.extras import require
 
         given = LanguageOptions(**options)
         if given.model.startswith((".", "/")) and not (Path(given.model) / "config.json").is_file():
@@ -102,7 +102,7 @@ class GRPOTrainee(Trainee):
 
     @classmethod
     def check_asked_by(cls, engineer: str) -> None:
-        from engineers.extras import require
+        from engineers.shared.extras import require
 
         require("torch", "transformers", extra="grpo")
         if engineer != "introspection":

@@ -12,7 +12,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 
-from engineers.own import trust_only
+from engineers.shared.own import trust_only
 from envtuning.trainees.language.workers import ADDRESS, KEY, PLACES, StretchStopped
 
 

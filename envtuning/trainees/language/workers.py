@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, Listener
 from typing import Any
 
 from engineers.model.chat import Completion, Message
-from engineers.own import trusted
+from engineers.shared.own import trusted
 from envtuning.trainees.base import WorkerLost
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.privates.multiprocessing import limit_waiting

@@ -13,7 +13,7 @@ from engineers.from_file import DATA, reads
 from envtuning.trainees.base import Metrics
 from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
-from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics, sampler_of
+from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics
 from envtuning.trainees.lakes.trainee import LakeTrainee
 from envtuning.trainees.ppo.learner import PPOLearner
 from envtuning.trainees.process_state import process_state
@@ -35,7 +35,7 @@ class PPOTrainee(LakeTrainee):
         self._env: LakeBatch | None = None
 
     def begin(self, config: LakeConfig, seed: int) -> Callable[[], Metrics]:
-        sampler = sampler_of(self._lakes(config), self.options, seed)
+        sampler = LakeSampler(self._lakes(config), self.options.rollout, seed)
         return partial(self._once, sampler, torch.Generator().manual_seed(seed))
 
     def _once(self, sampler: LakeSampler, shuffle: torch.Generator) -> Metrics:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, nullcontext
 
-from engineers.current_folder import is_imported_from
+from engineers.shared.current_folder import is_imported_from
 
 OBJECT_STORE = 200 * 1024**2  # bytes; a rollout of experience is a few tens of megabytes
 

@@ -11,7 +11,7 @@ from ray.rllib.policy.sample_batch import SampleBatch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED, NUM_ENV_STEPS_SAMPLED_LIFETIME
 
 from envtuning.trainees.lakes.options import LakeOptions
-from envtuning.trainees.lakes.sampler import LakeSampler, sampler_of
+from envtuning.trainees.lakes.sampler import LakeSampler
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.batch import LakeBatch
 
@@ -57,7 +57,7 @@ class LakeEnvRunner(SingleAgentEnvRunner):
     def begin(self, seed: int) -> None:
         """Start every episode anew; all randomness comes from ``seed`` and this runner's index."""
         assert self.env is not None
-        self.sampler = sampler_of(self.env, self.options, seed, self.worker_index)
+        self.sampler = LakeSampler(self.env, self.options.rollout, seed, self.worker_index)
 
     def sample(self, **_: Any) -> SampleBatch:
         """One rollout of every lake, which continues the last one."""

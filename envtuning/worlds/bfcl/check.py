@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
-import json
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from envtuning.worlds.bfcl.bounds import tree_is_small
 from envtuning.worlds.bfcl.package import Package
@@ -54,42 +49,3 @@ class GroundTruth:
         if files is not None and not tree_is_small(files.root):
             return False  # a comparison would not end; no ground truth has such a tree
         return self.package.checker.state_checker(agent.instances, self.toolbox.instances)["valid"]
-
-
-def official_verdict(package: Package, task: Task, trajectory: Trajectory) -> dict[str, Any]:
-    """The official pipeline's verdict on a trajectory, as in a fresh process. It evaluates the calls' text with ``eval``.
-
-    It is for tests and tables, on trajectories that ``read_action`` has read. An environment never calls it.
-    """
-    if len(trajectory) != task.turns:
-        return {"valid": False, "error_type": "multi_turn:force_terminated"}
-    with _fresh_globals(package):
-        entry = {
-            "id": task.id,
-            "initial_config": {name: json.loads(text) for name, text in task.state_json.items()},
-            "involved_classes": list(task.classes),
-        }
-        truth = [list(calls) for calls in task.ground_truth]
-        name = f"run{uuid.uuid4().hex}"
-        return package.checker.multi_turn_checker(trajectory, truth, entry, f"multi_turn_{task.split}", name)
-
-
-@contextlib.contextmanager
-def _fresh_globals(package: Package) -> Iterator[None]:
-    """Resets the package's globals to their state at import, before and after: it keeps instances and changes its own defaults."""
-    known = set(vars(package.executor))
-    twitter = package.tool_class("TwitterAPI").post_tweet
-    defaults = twitter.__defaults__
-    variables = vars(package.long_context).items()
-    extensions = {name: value for name, value in variables if isinstance(value, dict) and not name.startswith("__")}
-    pristine = copy.deepcopy(extensions)
-    twitter.__defaults__ = copy.deepcopy(defaults)
-    try:
-        yield
-    finally:
-        for name in set(vars(package.executor)) - known:
-            del vars(package.executor)[name]
-        twitter.__defaults__ = defaults
-        for name, value in extensions.items():
-            value.clear()
-            value.update(pristine[name])

@@ -8,7 +8,6 @@ process can use only one of them.
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import hashlib
 import importlib
 import shlex
@@ -21,8 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
 
-from engineers.errors import Mendable
-from engineers.extras import how_to_install
+from engineers.shared.errors import UserError
+from engineers.shared.extras import how_to_install
 
 Version = Literal["v4", "v3-paper"]
 VERSIONS: tuple[Version, ...] = get_args(Version)
@@ -45,7 +44,7 @@ TOOL_CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
 INSTALL = "python -m envtuning.worlds.bfcl install"
 
 
-class PackageError(Mendable, RuntimeError):
+class PackageError(UserError, RuntimeError):
     """The benchmark's package is absent or not the requested one, or the process already uses the other version."""
 
 
@@ -159,26 +158,6 @@ def find(version: Version, path: str | Path | None = None) -> Path:
 def home(version: Version) -> Path:
     """Where ``install`` puts a version: beside this interpreter's packages, so that both versions can be installed."""
     return Path(sys.prefix) / "share" / "bfcl-eval" / RELEASES[version].number
-
-
-def with_tools(package: Package, folder: str | Path) -> Package:
-    """The package with the tool classes of another folder, such as a fork's ``func_source_code``, to compare their messages.
-
-    Raises ``PackageError`` if a tool class's file is missing. The code is run unchecked.
-    """
-    place = Path(folder).resolve()
-    files = {name: module.rsplit(".", 1)[-1] for name, module in package.class_modules.items()}
-    if missing := [f"{file}.py" for file in files.values() if not (place / f"{file}.py").is_file()]:
-        raise PackageError(f"{folder} has no {', '.join(missing)}: give the folder that holds all tool classes' files")
-    sys.path.insert(0, str(place.parent.parent))  # forks import their own files as parent.folder.file
-    try:
-        modules = {name: f"{place.parent.name}.{place.name}.{file}" for name, file in files.items()}
-        forked = dataclasses.replace(package, class_modules=modules)
-        for name in files:
-            forked.tool_class(name)
-    finally:
-        sys.path.remove(str(place.parent.parent))
-    return forked
 
 
 def available(version: Version) -> bool:

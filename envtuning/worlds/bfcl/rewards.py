@@ -57,10 +57,3 @@ def turn_syntax(turn: TurnRecord) -> float:
 def success(turns: Sequence[TurnRecord], all_turns: int) -> bool:
     """The official checker's rule: every turn was ended, and every turn with ground truth is right."""
     return len(turns) == all_turns and all(turn.ended and (turn.check is None or turn.check.right) for turn in turns)
-
-
-def generous_progress(turns: Sequence[TurnRecord]) -> float:
-    """The mean over the turns that were reached; those without ground truth count as solved. Only to show what it pays for doing nothing."""
-    if not turns:
-        return 0.0
-    return sum(turn.check is None or turn_progress(turn) for turn in turns) / len(turns)

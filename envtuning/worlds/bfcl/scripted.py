@@ -1,4 +1,4 @@
-"""Policies that do not learn: the baselines for figures on this world.
+"""Scripts: the ground truth, and the ground truth with mistakes.
 
 A script lists an agent's calls by turn, without the answers that end the turns.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from envtuning.worlds.bfcl.actionability.faults import named_plan
 from envtuning.worlds.bfcl.calls import as_reply, read_call
@@ -18,7 +18,6 @@ from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer, write_
 from envtuning.worlds.bfcl.tasks import Task
 
 Script = list[list[str]]  # turn, reply
-Writer = Callable[[Package, Task, random.Random], Script]
 
 DONE = "That is all I can do here."
 
@@ -35,11 +34,6 @@ def run_script(conversation: Conversation, script: Script) -> Conversation:
     return conversation
 
 
-def no_op(package: Package, task: Task, generator: random.Random) -> Script:
-    """End every turn at once."""
-    return [[] for _ in range(task.turns)]
-
-
 def ground_truth(package: Package, task: Task, generator: random.Random) -> Script:
     """Each turn's calls in one reply."""
     return [[as_reply(calls)] if calls else [] for calls in task.ground_truth]
@@ -50,57 +44,6 @@ def ground_truth_in(package: Package, task: Task, reply_format: ReplyFormat) -> 
     if reply_format == "readable":
         return ground_truth(package, task, random.Random(0))
     return [[write_calls(calls, reply_format)] if calls else [] for calls in named_plan(package, task)]
-
-
-def drop_one_call(package: Package, task: Task, generator: random.Random) -> Script:
-    """The ground truth without one of its calls."""
-    turns = [list(calls) for calls in task.ground_truth]
-    turn, place = _any_place(turns, generator)
-    del turns[turn][place]
-    return _script(turns)
-
-
-def repeat_one_call(package: Package, task: Task, generator: random.Random) -> Script:
-    """The ground truth with one of its calls made twice."""
-    turns = [list(calls) for calls in task.ground_truth]
-    turn, place = _any_place(turns, generator)
-    turns[turn].insert(place, turns[turn][place])
-    return _script(turns)
-
-
-def first_turn_only(package: Package, task: Task, generator: random.Random) -> Script:
-    """The first turn that has ground truth, then nothing more."""
-    turns = [list(calls) for calls in task.ground_truth]
-    first = next(turn for turn, calls in enumerate(turns) if calls)
-    return _script(turns[: first + 1])
-
-
-def random_calls(package: Package, task: Task, generator: random.Random) -> Script:
-    """One to three calls a turn, of offered tools, with arguments of the documented types."""
-    script = []
-    for turn in range(task.turns):
-        tools = task.tools(package, turn)
-        calls = [random_call(generator.choice(tools), generator) for _ in range(generator.randint(1, 3))]
-        script.append([as_reply([call]) for call in calls])
-    return script
-
-
-POLICIES: dict[str, Writer] = {
-    "no-op": no_op,
-    "random": random_calls,
-    "first turn only": first_turn_only,
-    "drop one call": drop_one_call,
-    "repeat one call": repeat_one_call,
-    "ground truth": ground_truth,
-}
-
-
-def _script(turns: Sequence[Sequence[str]]) -> Script:
-    return [[as_reply(calls)] if calls else [] for calls in turns]
-
-
-def _any_place(turns: Sequence[Sequence[str]], generator: random.Random) -> tuple[int, int]:
-    return generator.choice([(turn, place) for turn, calls in enumerate(turns) for place in range(len(calls))])
 
 
 def perturbed(package: Package, task: Task, generator: random.Random) -> Script:

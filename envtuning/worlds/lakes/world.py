@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engineers.from_file import PLAIN, reads
 from engineers.report import FailureCase, Split
@@ -30,7 +29,6 @@ from mapf_frozenlake import (
 )
 from mapf_frozenlake.config import Slice
 from mapf_frozenlake.feedback import explain
-from mapf_frozenlake.generator.strata import hole_count
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
 from mapf_frozenlake.text import TextStyle
@@ -139,32 +137,12 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
             found[size] |= missed_by_kind(cases, group)  # type: ignore[arg-type]
         return found
 
-    def as_dealt(self, config: LakeConfig) -> LakeConfig:
-        """Hole ratios rounded to whole holes: 0.1 of the five free cells of a 3×3 board becomes one hole, which is 0.2."""
-        slices = {
-            size: piece.model_copy(update={"hole_ratio": _dealt_holes(config, size, piece.hole_ratio)})
-            for size, piece in config.slices.items()
-        }
-        return config.model_copy(update={"slices": slices})
-
     def splits(self, cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[str, dict[str, Split]]:
         return {size: success_by_kind(cases, group) for size, group in by_slice(episodes).items()}
 
     def drawn(self, config: LakeConfig, cases: InstanceSet) -> dict[str, dict[str, float]]:
         """Per size, what was really drawn: shares, holes, waits, distances, least makespans."""
         return {name: _drawn(cases, int(name)) for name in self.slices(config)}
-
-    def features(self, cases: InstanceSet) -> NDArray[np.float64]:
-        """Size, holes, whether a wait is needed, and the mean distance from start to goal, each scaled by the range that engineers see."""
-        agents = cases.num_agents.astype(int)
-        sizes = cases.heights.astype(int)
-        outside = (
-            np.prod(cases.holes.shape[1:]) - sizes * cases.widths
-        )  # off the board in a larger array; marked as holes
-        holes = (cases.holes.sum(axis=(1, 2)) - outside) / np.maximum(1, sizes * sizes - 2 * agents)
-        ways = np.abs(cases.starts.astype(int) - cases.goals).sum(axis=(1, 2)) / agents  # absent agents are equal
-        columns = ((sizes - 3) / 7, holes / 0.5, cases.needs_wait == 1, ways / 10)
-        return np.clip(np.stack([np.asarray(column, float) for column in columns], axis=1), 0.0, 1.0)
 
     def film(self, cases: InstanceSet, episode: Episode) -> Film:
         from mapf_frozenlake.render import animated_svg, ansi, plan_frames, save_animation
@@ -280,15 +258,6 @@ def _drawn(cases: InstanceSet, size: int) -> dict[str, float]:
     if len(known := boards.makespan[boards.makespan != UNKNOWN]):
         row["least_makespan"] = float(known.mean())
     return {name: round(float(value), 3) for name, value in row.items()}
-
-
-def _dealt_holes(config: LakeConfig, size: int, hole_ratio: float) -> float:
-    """The hole ratio that is really dealt, as a weighted mean over the numbers of agents."""
-    weights = {count: weight for count, weight in config.agent_weights.items() if size * size > 2 * count}
-    if not sum(weights.values()):
-        return hole_ratio
-    ratios = {count: hole_count(size, size, count, hole_ratio) / (size * size - 2 * count) for count in weights}
-    return sum(weights[count] * ratios[count] for count in weights) / sum(weights.values())
 
 
 def _knobs(piece: Slice) -> str:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from engineers.extras import _is_installed
+from engineers.shared.extras import _is_installed
 
 HEAVY = ("openai", "litellm", "google.genai", "torch", "transformers", "llguidance", "httpx", "httpx2")
 BACKENDS = ("openai", "gemini", "litellm", "compatible_server", "local", "live")
@@ -35,7 +35,7 @@ def python(code: str) -> str:
 
 
 def test_importing_every_backend_loads_no_sdk() -> None:
-    imports = "; ".join(f"import engineers.backends.{name}" for name in (*BACKENDS, "serve"))
+    imports = "; ".join(f"import engineers.backends.{name}" for name in BACKENDS)
     loaded = python(f"import sys; {imports}; print([name for name in {HEAVY} if name in sys.modules])")
     assert loaded.strip() == "[]"
 

@@ -190,9 +190,9 @@ def test_a_file_names_no_provider_that_another_ones_key_would_go_to(
     monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
     """litellm falls back to OPENAI_API_KEY for dozens of providers."""
-    from engineers import own
     from engineers.backends.litellm import LiteLLMChat
     from engineers.model.chat import AuthFailed
+    from engineers.shared import own
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     own.trust_only([])

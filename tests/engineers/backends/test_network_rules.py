@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from engineers.backends.network import (
+    answered_within,
     bounded_client,
     brief,
     error_for_status,
     limit_body,
     seconds_before_retry,
     transport_error,
-    within,
 )
 from engineers.model.chat import (
     AuthFailed,
@@ -33,8 +33,8 @@ from engineers.model.chat import (
     TooLong,
     WireBroken,
 )
-from engineers.own import trust_only
 from engineers.redaction import BLANK
+from engineers.shared.own import trust_only
 from tests.engineers.backends.test_retrying import Flaky
 from tests.lazily import Lazy, needed
 
@@ -249,7 +249,7 @@ def test_a_question_that_hangs_is_left_alone_and_holds_up_nothing() -> None:
         return Completion("late")
 
     with pytest.raises(Timeout, match=r"^no whole reply within 0.05 s: raise timeout, or think and write less$"):
-        within(0.05, hang)
+        answered_within(0.05, hang)
     end.set()
     assert daemons == [True]
 

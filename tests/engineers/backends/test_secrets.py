@@ -14,7 +14,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from engineers.extras import _is_installed
+from engineers.shared.extras import _is_installed
 
 KEY = "planted7Q9zTestValue4711"  # looks like no provider's key
 

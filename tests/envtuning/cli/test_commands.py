@@ -11,7 +11,7 @@ import pytest
 
 import envtuning.cli.runs
 import envtuning.cli.studies
-from engineers import own
+from engineers.shared import own
 from envtuning import atomic
 from envtuning.cli import views
 from envtuning.cli.arguments import adjusted, listed_seeds, parse_seeds, parse_settings, run_name

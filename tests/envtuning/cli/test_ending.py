@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engineers.ending import ENDED, STILL_ENDING
+from engineers.shared.ending import ENDED, STILL_ENDING
 from envtuning.runs.log import RunLog
 from envtuning.runs.tasks import next_task
 
@@ -69,7 +69,7 @@ def test_a_command_imports_nothing_large_before_it_can_answer(command):
     timed = os.environ | {"PYTHONPROFILEIMPORTTIME": "1"}
     said = subprocess.run(started, capture_output=True, text=True, check=True, env=timed, timeout=120).stderr
     imported = [line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")]
-    before = imported[: imported.index("engineers.ending")]
+    before = imported[: imported.index("engineers.shared.ending")]
     assert "engineers" in before
     assert not {"numpy", "gymnasium", "pydantic", "typer"} & set(before)
 
@@ -84,7 +84,7 @@ sys.addaudithook(hook)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("imported", ["engineers.ending", "socket", "selectors"])
+@pytest.mark.parametrize("imported", ["engineers.shared.ending", "socket", "selectors"])
 @pytest.mark.parametrize("command", [["-m", "envtuning"], ["-m", "engineers"], ["envtuning"]])
 def test_a_command_has_no_traceback_before_it_can_answer_either(tmp_path, number, imported, command):
     (tmp_path / "sitecustomize.py").write_text(EARLY)
@@ -118,14 +118,14 @@ except BaseException:
 
 def test_a_library_that_swallows_what_is_raised_while_it_is_imported_cannot_keep_the_command(tmp_path):
     (tmp_path / "rude.py").write_text(RUDE)
-    script = "from engineers.ending import ends_when_asked\nwith ends_when_asked('bye'):\n print('begun'); import rude; print('on')"
+    script = "from engineers.shared.ending import ends_when_asked\nwith ends_when_asked('bye'):\n print('begun'); import rude; print('on')"
     done = ended(script, at=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (ENDED, "begun\n", "bye\n")
 
 
 HEARD = """
 import os, signal, sys
-from engineers.ending import ends_when_asked
+from engineers.shared.ending import ends_when_asked
 if sys.argv[2] == "ignored":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 with ends_when_asked("bye"):
@@ -146,7 +146,7 @@ def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(tmp_path):
 
 BUSY = """
 import hashlib, os, signal, threading, time
-from engineers import ending
+from engineers.shared import ending
 ending.PATIENCE = 0.05
 threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
 with ending.ends_when_asked("bye"):

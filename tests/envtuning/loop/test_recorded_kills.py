@@ -18,7 +18,6 @@ WORDS = (
     "aside",
     "behaviour",
     "failure_meanings",
-    "probes",
     "splits",
     "target_words",
     "trainee",

@@ -13,12 +13,12 @@ from threading import Thread
 import pytest
 
 from engineers import registry
-from engineers.extras import _is_installed
 from engineers.from_file import raise_unless_allowed
-from engineers.own import trust_only
 from engineers.registry import raise_unless_from_file
-from engineers.terminal import TextConsole, visible
-from engineers.untrusted import NotReadable
+from engineers.shared.extras import _is_installed
+from engineers.shared.own import trust_only
+from engineers.shared.terminal import TextConsole, visible
+from engineers.shared.untrusted import NotReadable
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.runs.log import RunLog

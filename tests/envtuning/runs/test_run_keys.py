@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from engineers.untrusted import NotReadable
+from engineers.shared.untrusted import NotReadable
 from envtuning.runs.plan import Plan
 from envtuning.runs.reading import raise_unless_bounded, read_mapping, read_value, without_secrets
 from envtuning.runs.sections import EngineerSpec, StageSpec, WorldSpec

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from engineers.counts import money
 from engineers.report import SliceResult, wilson
+from engineers.shared.counts import money
 from envtuning.loop import run as loop
 from envtuning.runs.state import TestRecord
 from envtuning.show.page import _heat, _number, _percent, _template, _told_apart, common_folder, figures
@@ -91,7 +92,7 @@ def stage(number: int, spent: int | None, *rows: tuple[str, int, float], lines: 
     done = None if spent is None else SimpleNamespace(spent={"tokens": spent})
     report = SimpleNamespace(results=results) if spent is not None else None
     files = SimpleNamespace(lines=lambda *_, **__: list(lines))
-    return StageView(number, Path(), SimpleNamespace(name=""), files, done, report)
+    return StageView(number, Path(), SimpleNamespace(), files, done, report)
 
 
 def view(
@@ -226,8 +227,7 @@ def test_what_the_trainee_tells_is_drawn(line, drawn):
 
 def test_a_stage_says_what_it_has():
     assert (stage(3, None).name, stage(3, None).results, stage(3, None).spent("tokens")) == ("stage 3", [], 0)
-    named = stage(3, 7, ("3", 4, 0.5), ("4", 12, 1.0))
-    named.chosen.name = "harder"
+    named = replace(stage(3, 7, ("3", 4, 0.5), ("4", 12, 1.0)), listed="harder")
     assert (named.name, named.spent("tokens"), named.spent("episodes")) == ("harder", 7, 0)
     assert named.rate("a") == (0.875, *wilson(0.875, 16))
     assert stage(0, 7).rate("a") is None

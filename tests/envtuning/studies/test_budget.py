@@ -41,7 +41,7 @@ def test_seeds_are_paired_and_validated_at_their_own_times():
 
 
 def test_the_sentence_compares_the_reader_with_the_schedule_it_is_measured_against():
-    found = Gain(arm="rules", above="ladder", mean=0.1, low=0.0, roots=1, training_seeds=1, oracle=False)
+    found = Gain(arm="rules", above="ladder", mean=0.1, low=0.0, seeds=1)
     ladder = [outcome("ladder", 1, 0.5, curve=RISING), outcome("ladder", 2, 0.5, curve=[(100, 1.0)])]
 
     def said(last):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from envtuning.studies.intervals import t_mean, t_mean_over_cases
+from benchmarks.bfcl.seeds_and_cases import t_mean_over_cases
+from envtuning.studies.intervals import t_mean
 
 
 def test_the_interval_over_seeds_and_cases_covers_the_mean_of_all_seeds_and_all_cases():

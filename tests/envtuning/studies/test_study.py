@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
-from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
+from engineers.shared.own import trust_only
 from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.log import RunLog
@@ -145,7 +145,7 @@ def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeyp
     rules = next(row for row in summary.rows if row.arm == "rules")
     assert rules.against["uniform"].mean == pytest.approx(means["rules"] - means["uniform"])
     columns = {arm: [runs[arm, seed] for seed in (3, 4, 5)] for arm in means}
-    assert rules.above_open_loop == gain(columns, "rules", ["uniform", "written"], oracle=False)
+    assert rules.above_open_loop == gain(columns, "rules", ["uniform", "written"])
     assert summary.headroom == replace(rules.above_open_loop, matched=True)
     text = markdown(summary)
     assert "| `rules` | 5 | 3 |" in text
@@ -272,7 +272,7 @@ def test_every_study_from_now_on_names_its_test():
     from benchmarks.study import HERE
 
     studies = {path.stem: load_study(path) for path in HERE.glob("*.yaml")}
-    of_before = {"corridors", "small-corridors", "small-corridors-levels", "own-world", "own-world-weak-car"}
+    of_before = {"corridors", "small-corridors", "own-world", "own-world-weak-car"}
     assert {name for name, study in studies.items() if study.test_seed is None} == of_before
     for study in [*studies.values(), load_study(HERE.parent / "quick.yaml")]:
         theirs = load_spec(study.preset).suites
@@ -393,7 +393,7 @@ def test_a_study_s_file_is_read_as_a_run_s(tmp_path):
         load_study(tmp_path / "none.yaml")
 
 
-@pytest.mark.parametrize("name", ["corridors", "small-corridors", "small-corridors-levels"])
+@pytest.mark.parametrize("name", ["corridors", "small-corridors"])
 def test_what_is_preregistered_can_be_run(name):
     from benchmarks.study import HERE
 

@@ -6,16 +6,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from pydantic import BaseModel
 
 from benchmarks.readers import merits
 from engineers.report import SliceResult, StageReport
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
-from envtuning.studies import beyond, credit
+from envtuning.studies import beyond
 from envtuning.studies.compare import arms_of
-from envtuning.studies.credit import Credit, Group, Share, groups_of
-from envtuning.studies.intervals import Interval, half_width, t_mean_over_cases
+from envtuning.studies.intervals import Interval, half_width
 from envtuning.studies.outcomes import curve_of, fallbacks, ignition
 from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, seeds_of
 from envtuning.studies.study import FIRST_STAGE, Job, beginning, folder_name, raise_unless_comparable
@@ -106,57 +104,6 @@ def test_an_arm_that_starts_on_the_target_does_not_redraw_it():
     started = arm_of(base, ArmSpec(engineer=EngineerSpec(name="rules"), start="target"))
     assert (started.stages[0].config, started.stages[0].redraw) == (base.target, False)
     assert started.stages[1:] == base.stages[1:]
-
-
-def share(name, success, earned, changes=1, note=""):
-    told = [None if value is None else Interval(value, None, None) for value in (success, earned)]
-    return Share(name, [f"{name}.{number}: 0 → 1" for number in range(changes)], *told, note)
-
-
-def test_the_table_of_credit_names_what_earned_most_first():
-    groups = [
-        share("low", 0.6, 0.1, 5),
-        share("none", None, None, note="cannot be taken back alone: no"),
-        share("high", 0.4, 0.3, 4),
-    ]
-    found = Credit(
-        "r", 2, "rules", "valid_rate", "env_steps", 12345, 40, [0, 1, 2], Interval(0.5, None, None),
-        Interval(0.7, 0.6, 0.8), Interval(0.2, None, None), groups,
-    )  # fmt: skip
-    drawn = credit.table(found)
-    assert drawn.title == ("stage 2 of r, written by rules: 50.0 % kept as it was, 70.0 ± 10.0 as proposed, gain +20.0")
-    assert (
-        drawn.caption
-        == "valid rate on 40 cases after 12,345 env steps; 3 paired seeds, 95 % intervals for other seeds and other cases"
-    )
-    assert [column.justify for column in drawn.columns] == ["left", "right", "right", "left"]
-    rows = [list(cells) for cells in zip(*(column.cells for column in drawn.columns), strict=True)]
-    assert rows == [
-        ["high", "40.0", "+30.0", "; ".join(groups[2].changed)],
-        ["low", "60.0", "+10.0", "; ".join(groups[0].changed[:4]) + "; …"],
-        ["none", "", "cannot be taken back alone: no", "none.0: 0 → 1"],
-    ]
-
-
-def test_a_groups_credit_is_paired_and_one_that_cannot_be_taken_back_says_why():
-    group = Group("slices.*.share", {("slices", "4", "share"): (0.25, 1.0), ("style",): ("a", None)})
-    found = {"proposal": [[0.0, 1.0], [0.4, 1.0]], "slices.*.share": [[0.4, 0.4], [0.4, 0.4]]}
-    mine = credit._share(group, found, "")
-    assert mine.changed == ["slices.4.share: 0.25 → 1", "style: a → None"]
-    assert mine.success == t_mean_over_cases([[0.4, 0.4], [0.4, 0.4]])
-    assert mine.credit == t_mean_over_cases([[-0.4, 0.6], [0.0, 0.6]])
-    assert mine.note == ""
-    none = credit._share(group, {"proposal": [[0.5]]}, "share 0")
-    assert (none.success, none.credit, none.note) == (None, None, "cannot be taken back alone: share 0")
-
-
-def test_eight_kinds_of_changes_are_eight_groups_and_of_nine_the_last_two_are_the_rest():
-    from tests.atlas.many_knobs import Many
-
-    for count, names in ((8, [f"knob{n}" for n in range(8)]), (9, [f"knob{n}" for n in range(7)] + ["the rest"])):
-        groups = groups_of(Many(), Many(**{f"knob{number}": 1.0 for number in range(count)}))
-        assert [group.name for group in groups] == names
-        assert groups[-1].turned == {(f"knob{number}",): (0.0, 1.0) for number in range(7, count)}
 
 
 STUDY = {
@@ -303,13 +250,3 @@ def test_merits_at_their_bounds(rates, after, kept, frontier, large):
     assert (found.kept, found.large, found.fallback) == (kept, large, False)
     assert found.frontier == (None if frontier is None else pytest.approx(frontier))
     assert merits(report, config({3: 1.0}), config(after), fallback=True).fallback
-
-
-def test_a_knob_that_is_called_as_an_arm_is_no_arm():
-    class Called(BaseModel):
-        keep: float = 0.0
-        proposal: float = 0.0
-        level: float = 0.0
-
-    groups = groups_of(Called(), Called(keep=1.0, proposal=1.0, level=1.0))
-    assert [group.name for group in groups] == ["the knob keep", "the knob proposal", "level"]

@@ -49,14 +49,14 @@ def test_an_arm_that_reads_is_set_against_all_that_read_nothing():
     blind = ["uniform", "target-only", "ladder"]
     columns = {arm: list(RATES[arm].values()) for arm in [*blind, "rules"]}
     found = row_of("rules")
-    assert found.above_open_loop == gain(columns, "rules", blind, oracle=False)
+    assert found.above_open_loop == gain(columns, "rules", blind)
     assert (found.above_open_loop.above, found.above_open_loop.mean) == ("ladder", pytest.approx(0.11 / 3))
     assert found.above_lower_tiers is None, "the same arms once more"
 
 
 def test_what_knows_more_is_also_set_against_readers_that_know_less_on_the_seeds_that_all_have():
     found = row_of("model")
-    assert (found.above_open_loop.above, found.above_open_loop.roots) == ("ladder", 2)
+    assert (found.above_open_loop.above, found.above_open_loop.seeds) == ("ladder", 2)
     assert (found.above_lower_tiers.above, found.above_lower_tiers.mean) == ("rules", pytest.approx(0.02))
 
 
@@ -72,7 +72,7 @@ def test_headroom_is_of_the_best_reader_and_its_bound_allows_for_the_choice():
     columns = {arm: list(by_seed.values()) for arm, by_seed in RATES.items() if arm != "model"}
     blind = ["uniform", "target-only", "ladder"]
     alone = headroom(three, KNOWN)
-    assert alone == gain(columns, "rules", blind, oracle=False)
+    assert alone == gain(columns, "rules", blind)
     worse = {"worse": [0.1, 0.1, 0.1]}
     both = best_reader(columns | worse, ["rules", "worse"], blind)
     assert (both.arm, both.mean) == ("rules", alone.mean)
@@ -112,7 +112,7 @@ HEADINGS = {"valid_rate": "valid", "optimal_rate": "optimal"}
 
 
 def test_the_cells_and_columns_without_an_entry():
-    above = Gain("rules", "ladder", 0.03, -0.01, 3, 1, oracle=False)
+    above = Gain("rules", "ladder", 0.03, -0.01, 3, 1)
     one = replace(
         ROW, success=Interval(0.5, 0.4, 0.6), others={"optimal_rate": Interval(0.25, None, None)}, gain=Interval(0.1, None, None),
         above_open_loop=above, against={"fixed": Interval(0.05, None, None)}, ignited=2 / 3, ignited_after=12_600.0,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from engineers.ending import ENDED
+from engineers.shared.ending import ENDED
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan

@@ -12,7 +12,7 @@ from envtuning.errors import SpecError
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import parse_spec
 from envtuning.trainees import KINDS, TraineeKind, form_of, make_trainee
-from envtuning.trainees.base import Trainee, as_kind, as_trainee
+from envtuning.trainees.base import Trainee, trainee_class
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds import make_world
 from envtuning.worlds.world import InfeasibleConfig
@@ -26,7 +26,7 @@ class Options(BaseModel):
     depth: int = 1
 
 
-class Own:
+class Own(Trainee):
     form = "plans"
     reports = ("success_rate", "loss")
     units = ("tokens", "samples")
@@ -53,7 +53,9 @@ class Own:
             raise ValueError("too deep")
 
 
-class Formless:
+class Formless(Trainee):
+    train = policy = save = load = close = print
+
     def __init__(self, *, world, capacity, exclude, seed): ...
 
 
@@ -77,29 +79,32 @@ def test_a_trainee_is_given_its_world_room_held_out_cases_and_seed():
     made("Own", depth=10)
 
 
-class Slim(Own):
-    def collapse(self, iterations):
-        return f"{self.given['depth']} and {len(iterations)}"
-
-    def slim(self, folder):
-        self.given["slimmed"] = folder
+class NotDerived:
+    form = "plans"
+    train = policy = save = load = close = print
 
 
-def test_a_class_that_is_not_derived_from_the_contract_is_completed_by_it():
-    own = Slim(world=None, capacity={}, exclude=(), seed=0)
-    trainee = as_trainee(own)
-    assert isinstance(trainee, Trainee)
-    assert (trainee.form, trainee.reports, trainee.units) == (Own.form, Own.reports, Own.units)
-    assert trainee.collapse([{}]) == "1 and 1"
-    trainee.slim("folder")
-    assert own.given["slimmed"] == "folder"
-    assert trainee.given is own.given
-    assert (trainee.slims(), as_kind(Slim).slims(), as_kind(Own).slims()) == (True, True, False)
-    assert (trainee.unrewarded([]), trainee.late_rates, trainee.checkpoints_inside) == (None, (), False)
-    assert as_trainee(trainee) is trainee
-    assert as_kind(ScriptedTrainee) is ScriptedTrainee
-    with pytest.raises(TypeError, match="train"):
-        as_trainee(object())
+def makes_own(**given) -> Own:
+    return Own(**given)
+
+
+def says_nothing(**given):
+    return Own(**given)
+
+
+def makes_another(**given) -> Own:
+    return NotDerived()
+
+
+def test_a_trainee_derives_from_the_contract_or_is_made_by_a_function_that_says_so():
+    assert trainee_class(Own) is Own
+    assert trainee_class(makes_own) is Own
+    assert make_trainee(HERE + "makes_own", capacity={}, unit="tokens").given["seed"] == 0
+    for found in ("NotDerived", "says_nothing"):
+        with pytest.raises(SpecError, match=f"{found} is not declared as a trainee: derive"):
+            make_trainee(HERE + found, capacity={})
+    with pytest.raises(SpecError, match=r"it made a NotDerived, which does not derive from envtuning.Trainee"):
+        make_trainee(HERE + "makes_another", capacity={})
 
 
 class Talker(Own):
@@ -120,18 +125,6 @@ def test_a_crowd_that_a_text_cannot_name_is_refused_wherever_it_stands(place):
     resolve(parse_spec(text, "it", changes={place: crowd, "trainee": HERE + "Own"}))  # which reads no text
     with pytest.raises(InfeasibleConfig, match="30 agents"):
         resolve(parse_spec(text, "it", changes={place: crowd}))
-
-
-def test_a_function_that_makes_trainees_may_declare_as_much_as_a_class():
-    def factory(**given): ...
-
-    factory.form, factory.window_in = "acts", lambda capacity, **options: capacity["side"]
-    kind = as_kind(factory)
-    assert (kind.form, kind.window_in({"side": 3}), kind.reports) == ("acts", 3, None)
-    assert ScriptedTrainee.window_in({"side": 3}) is None
-    kind.check_options(anything=1)
-    with pytest.raises(ValueError, match="checkpoint"):
-        kind.check_asked_by("checkpoint")
 
 
 @pytest.mark.parametrize("kind", KINDS)

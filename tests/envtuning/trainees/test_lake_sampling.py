@@ -1,4 +1,4 @@
-"""What sampling counts and hands on, and what a rollout tells of its boards: on a batch of lakes written out by hand."""
+"""What sampling counts and hands on: on a batch of lakes written out by hand."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
 
-from envtuning.trainees.lakes.levels import LevelOptions, LevelReplay, column  # noqa: E402
 from envtuning.trainees.lakes.policy import SharedPolicy  # noqa: E402
-from envtuning.trainees.lakes.rollout import Rollout, draw_actions  # noqa: E402
+from envtuning.trainees.lakes.rollout import draw_actions  # noqa: E402
 from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics  # noqa: E402
 from envtuning.trainees.lakes.trainee import summary  # noqa: E402
 
@@ -66,25 +65,9 @@ class Lakes:
         )
 
 
-class Levels:
-    def __init__(self):
-        self.told = []
-
-    def choose(self, envs):
-        raise NotImplementedError
-
-    def before(self, t):
-        self.told.append(("before", t))
-
-    def after(self, t, step_count, success):
-        self.told.append(("after", t, step_count.tolist(), success.tolist()))
-
-
-@pytest.mark.parametrize("levels", [None, Levels()])
-def test_a_rollout_goes_on_where_the_last_one_ended_and_counts_its_episodes(levels):
+def test_a_rollout_goes_on_where_the_last_one_ended_and_counts_its_episodes():
     env = Lakes()
-    sampler = LakeSampler(env, 3, np.random.SeedSequence(4), levels)
-    assert env.choose == (levels.choose if levels else None)
+    sampler = LakeSampler(env, 3, 4)
     assert env.seeds.tolist() == np.random.SeedSequence(4).generate_state(2, np.uint32).tolist()
     rollout, counts = sampler.sample(Network())
     # Lake 0 terminates at step 1 and counts as solved, lake 1 is cut at steps 0 and 2 and counts as valid.
@@ -106,10 +89,6 @@ def test_a_rollout_goes_on_where_the_last_one_ended_and_counts_its_episodes(leve
     assert again.rows[:, 0, 0, 0].tolist() == [31, 41, 51, 61]
     assert again.moved.tolist() == [[True, False], [True, False], [False, True]]
     assert counts["env_steps"] == 3
-    if levels:
-        assert levels.told[:4] == [
-            ("before", 0), ("after", 0, [1, 10], [1, 0]), ("before", 1), ("after", 1, [2, 20], [1, 0])
-        ]  # fmt: skip
 
 
 def test_what_came_of_rollouts_is_told_per_episode_and_per_env_step():
@@ -130,49 +109,6 @@ def test_a_draw_just_at_a_bound_goes_to_the_next_action():
     )
     draw_actions(row, np.array([0.5], np.float32), action, chance)
     assert action[0] == 2
-
-
-def learnt(makespans, **options):
-    """Two rollouts of one lake with one agent in two slots: three steps, of which the second ends an episode of the first row."""
-    replay = LevelReplay(LevelOptions(**options), num_envs=1, pool_size=9, length=3, gamma=0.5, seed=[0])
-    rollout = Rollout.empty(3, 1, 2, 1)
-    rollout.active[:, 0] = [True, False]
-    rollout.moved[:] = [[True], [True], [True]]
-    rollout.ended[1] = rollout.terminated[1] = True
-    rollout.rewards[:, 0, 0] = [0.0, 1.0, 0.25]
-    rollout.values[:, 0, 0] = [0.125, 0.25, 0.5, 1.0]
-    replay._played[:], replay._steps[:], replay._won[:] = [[3], [3], [5]], [[1], [2], [1]], [[False], [True], [False]]
-    for _ in range(2):
-        replay.learnt(rollout, 1.0, makespans)
-    return replay
-
-
-def test_what_a_rollout_shows_of_its_boards_is_added_up():
-    makespans = np.array([-1, -1, -1, 1, -1, 3])
-    replay = learnt(makespans)
-    rows = replay._rows.tolist()
-    assert sorted(rows) == [3, 5]
-    assert replay._clock == 2
-    gain = (0.5 - 0.125) + (1.0 - 0.25)  # of row 3: what was earned beyond what was expected
-    expected = {
-        3: {"episodes": 2, "successes": 2, "discounted": 2 * 0.5, "moves": 4, "gain": 2 * gain, "value": 2 * 0.375,
-            "best": 1.0, "optimum": 1.0, "seen_at": 2},
-        5: {"episodes": 0, "successes": 0, "discounted": 0, "moves": 2, "gain": 2 * 0.25, "value": 2 * 0.5,
-            "best": 0.25, "optimum": 0.25, "seen_at": 2},
-    }  # fmt: skip
-    for row, known in zip(rows, replay._known, strict=True):
-        assert {name: column(known[None], name)[0] for name in expected[row]} == pytest.approx(expected[row])
-    assert len(learnt(makespans, size=1)._rows) == 1
-
-
-def test_only_boards_that_were_moved_on_are_learnt_from_and_a_win_at_once_is_not_discounted():
-    replay = LevelReplay(LevelOptions(), num_envs=1, pool_size=9, length=2, gamma=0.5, seed=[0])
-    rollout = Rollout.empty(2, 1, 1, 1)
-    rollout.active[:], rollout.moved[0], rollout.ended[0], rollout.terminated[0] = True, True, True, True
-    replay._played[:], replay._steps[:], replay._won[:] = [[2], [4]], [[1], [0]], [[True], [True]]
-    replay.learnt(rollout, 1.0, np.array([1] * 6))
-    assert replay._rows.tolist() == [2]
-    assert column(replay._known, "discounted")[0] == 1.0
 
 
 def test_the_policy_draws_at_its_temperature_and_empty_slots_wait():

@@ -12,7 +12,7 @@ from envtuning.trainees.language.options import OWNED, LanguageOptions
 
 MEASURED = {
     "window": 5, "hints": False, "encoder": "mlp", "channels": (16, 32), "hidden": (256, 128), "separate_value": False,
-    "num_envs": 128, "rollout": 32, "pool_size": None, "levels": None, "lr": 1e-3, "minibatch": 1024,
+    "num_envs": 128, "rollout": 32, "pool_size": None, "lr": 1e-3, "minibatch": 1024,
     "epochs": 4, "gamma": 0.99, "gae_lambda": 0.95, "clip": 0.2, "entropy": 0.01, "value_weight": 0.5, "grad_clip": 0.5,
     "temperature": 0.5, "torch_threads": 1,
 }  # fmt: skip

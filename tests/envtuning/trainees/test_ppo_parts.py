@@ -99,14 +99,10 @@ def test_a_trainees_lakes_are_made_once_with_what_it_was_given(monkeypatch):
 
     monkeypatch.setattr(trainees, "LakeBatch", Lakes)
     held_out = mfl.generate(EASY, n=1, seed=0)
-    for levels, certificate in ((None, None), ({"score": "regret"}, "exact")):
-        made.clear()
-        capacity = {"max_size": 4, "max_agents": 1}
-        one = make_trainee("ppo", capacity=capacity, exclude=(held_out,), num_envs=3, hidden=(4,), levels=levels)
-        lakes = one._lakes(EASY)
-        assert one._lakes("another") is lakes
-        assert lakes.configs == [EASY, "another"]
-        (given,) = made
-        assert given["certify"] == certificate
-        assert (given["num_envs"], given["config"], given["exclude"]) == (3, EASY, [held_out])
-        assert (given["max_size"], given["max_agents"]) == (4, 1)
+    one = make_trainee("ppo", capacity={"max_size": 4, "max_agents": 1}, exclude=(held_out,), num_envs=3, hidden=(4,))
+    lakes = one._lakes(EASY)
+    assert one._lakes("another") is lakes
+    assert lakes.configs == [EASY, "another"]
+    (given,) = made
+    assert (given["num_envs"], given["config"], given["exclude"]) == (3, EASY, [held_out])
+    assert (given["max_size"], given["max_agents"]) == (4, 1)

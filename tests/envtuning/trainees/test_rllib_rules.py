@@ -338,7 +338,7 @@ def test_a_checkpoint_holds_tensors_and_plain_numbers(trainees):
 
 def test_a_restored_state_counts_as_the_newest(trainees):
     told = SimpleNamespace(_weights_seq_no=99, set_state=lambda state: setattr(told, "state", state))
-    trainees._restore(told, state={"w": 1})
+    trainees.privates.set_state(told, state={"w": 1})
     assert (told._weights_seq_no, told.state) == (0, {"w": 1})
 
 

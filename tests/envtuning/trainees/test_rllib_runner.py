@@ -73,22 +73,6 @@ def test_rllib_is_told_what_the_network_says(runner):
             assert torch.equal(runner.module.compute_values({"obs": rows}, known), values)
 
 
-def test_boards_are_replayed_by_their_scores(ray_session):
-    from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
-    from envtuning.trainees.rllib.runner import LakeEnvRunner
-
-    options = RLlibOptions(num_envs=4, rollout=24, levels={"replay": 0.5})
-    config = algorithm_config(options, ENV | {"certify": options.levels.certificate}, seed=0)
-    one = LakeEnvRunner(config=config, worker_index=0)
-    one.env.set_config(MIXED)
-    drawn = []
-    for seed in (1, 1, 2):
-        one.begin(seed)
-        drawn.append([one.sample()["obs"].sum() for _ in range(2)])
-        assert one.sampler.levels.scores().max() > 0
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
 def test_seed_decides_everything(runner):
     def two_samples(seed):
         runner.begin(seed)

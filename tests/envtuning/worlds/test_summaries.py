@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from pydantic import BaseModel, Field
 
@@ -13,8 +12,6 @@ from envtuning.worlds.episodes import Episode
 from envtuning.worlds.lakes.world import even_shares
 from envtuning.worlds.world import About, InfeasibleConfig, World, summary_of
 from mapf_frozenlake import LakeConfig
-from mapf_frozenlake.instance_set import InstanceSet
-from mapf_frozenlake.types import Instance
 
 LAKES = make_world("lakes")
 
@@ -79,9 +76,8 @@ def test_slices_are_those_in_use_with_their_part_and_a_config_without_is_one():
     assert world.validated_as("target", "config") == "target"
     assert (world.capacity([]), world.behaviour([], []), world.drawn(Sliced(), [])) == ({}, {}, {})
     assert world.film([], None) is None
-    for asked, said in ((world.features, "features"), (world.make_env, "make_env")):
-        with pytest.raises(NotImplementedError, match=rf"'seas'.*\b{said}\b"):
-            asked([]) if asked == world.features else asked(None, exclude=(), capacity={}, seed=0)
+    with pytest.raises(NotImplementedError, match=r"'seas'.*\bmake_env\b"):
+        world.make_env(None, exclude=(), capacity={}, seed=0)
 
 
 def test_a_failure_is_explained_by_its_note_or_by_what_its_kind_means():
@@ -112,12 +108,3 @@ def test_lakes_are_told_by_size_in_order_with_holes_and_waits():
 def test_a_held_out_set_has_as_much_of_each_size_in_use():
     config = LakeConfig.model_validate({"slices": {3: {"share": 0.9}, 4: {"share": 0.1}, 5: {"share": 0.0}}})
     assert {size: piece.share for size, piece in even_shares(config).slices.items()} == {3: 1.0, 4: 1.0, 5: 0.0}
-
-
-def test_features_are_where_a_board_lies_in_the_range_that_engineers_are_shown():
-    lone = Instance(np.eye(4, dtype=bool), starts=[(0, 1)], goals=[(3, 2)])  # 4 of 14 cells beside its own are holes
-    pair = Instance(np.zeros((10, 10), bool), starts=[(0, 0), (5, 0)], goals=[(9, 9), (5, 1)])
-    full = Instance(np.ones((3, 3), bool) & ~np.eye(3, dtype=bool), starts=[(0, 0)], goals=[(2, 2)])
-    boards, rows = [lone, pair, full], [[1 / 7, 4 / 14 / 0.5, 0, 0.4], [1.0, 0.0, 1, 0.95], [0, 1.0, 0, 0.4]]
-    cases = replace(InstanceSet.from_instances(boards), needs_wait=np.array([-1, 1, 0], np.int8))
-    assert LAKES.features(cases) == pytest.approx(np.array(rows))

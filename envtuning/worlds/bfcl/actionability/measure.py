@@ -5,18 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from envtuning.worlds.bfcl.actionability.faults import VARIANTS, Fault, draw, named_plan
-from envtuning.worlds.bfcl.actionability.readers import RETRIES, Desk, Reader, Repair, complains
+from envtuning.worlds.bfcl.actionability.readers import RETRIES, Desk, Reader, complains
 from envtuning.worlds.bfcl.calls import Call
-from envtuning.worlds.bfcl.documents import required
 from envtuning.worlds.bfcl.episode import Conversation, HintPlace, Unlisted
 from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer, write_calls
 from envtuning.worlds.bfcl.scripted import DONE
-from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import Task
 
 LONG_TURN = 12  # calls; a longer turn is one reply without faults, because retries would reach the limit of steps
@@ -26,10 +23,6 @@ Messages = Callable[[str], str]
 
 def as_they_are(message: str) -> str:
     return message
-
-
-def masked(message: str) -> str:
-    return "Error." if complains(message) else "Done."
 
 
 @dataclass(frozen=True)
@@ -83,7 +76,7 @@ def play_plan(
     for turn, calls in enumerate(named_plan(package, task)):
         complained = 0
         if len(calls) > LONG_TURN:
-            _say(talk, *calls)
+            say(talk, *calls)
             calls = ()
         for index, meant in enumerate(calls):
             written = meant
@@ -92,12 +85,12 @@ def play_plan(
                     left_out.append(meant)
                     continue
                 written = fault.wrong
-            message = _say(talk, written)
+            message = say(talk, written)
             complained += complains(message)
             for _ in range(RETRIES):
                 if condition.reader is None or not complains(message) or talk.over:
                     break
-                desk = Desk(written, meant, tuple(left_out), _names(talk), _read_only(talk))
+                desk = Desk(written, meant, tuple(left_out), offered(talk), read_only(talk))
                 repair = condition.reader(condition.messages(message), desk, generator)
                 if repair is None:
                     break
@@ -106,21 +99,21 @@ def play_plan(
                     break
                 retries += 1
                 if repair.first:
-                    _say(talk, *repair.first)
+                    say(talk, *repair.first)
                 left_out = [call for call in left_out if call not in repair.first]
                 assert repair.again is not None
                 written = repair.again
-                message = _say(talk, written)
+                message = say(talk, written)
             if asked:
                 break
         if talk.over:
             break
         complaints.append(complained)
-        _end_turn(talk)
+        end_turn(talk)
         if asked:
             break  # the user would answer; this turn's plan was not carried out
     while not talk.over:
-        _end_turn(talk)
+        end_turn(talk)
     return Outcome(bool(talk.scores()["success"]), tuple(complaints), retries, asked)
 
 
@@ -159,85 +152,7 @@ def recovered(package: Package, samples: Sequence[Sample], condition: Condition,
     ]
 
 
-def summary(samples: Sequence[Sample], solved: Sequence[bool]) -> dict[str, Any]:
-    """Micro: the mean over all samples. Macro: the mean over the faults' variants. Both with an interval over scenarios."""
-    if not samples:
-        return {"n": 0}
-    by_variant: dict[str, list[bool]] = {}
-    for sample, value in zip(samples, solved):
-        by_variant.setdefault(sample.fault.variant, []).append(value)
-    rates = {variant: sum(values) / len(values) for variant, values in sorted(by_variant.items())}
-    scenarios = [sample.task.scenario for sample in samples]
-    low, high = scenario_interval([float(value) for value in solved], scenarios)
-    macro = macro_interval(solved, [sample.fault.variant for sample in samples], scenarios)
-    return {
-        "n": len(samples),
-        "micro": round(sum(solved) / len(samples), 4),
-        "interval": [round(low, 4), round(high, 4)],
-        "macro": round(sum(rates.values()) / len(rates), 4),
-        "macro_interval": [round(bound, 4) for bound in macro],
-        "variants": {variant: round(rate, 3) for variant, rate in rates.items()},
-    }
-
-
-# If something is missing, the agent should ask.
-
-
-@dataclass(frozen=True)
-class Gap:
-    """A turn in which a tool or a value is missing, and a call that guesses it."""
-
-    task: Task
-    turn: int
-    attempt: Call
-
-
-def gaps(package: Package, tasks: Sequence[Task]) -> list[Gap]:
-    """One for each task that has such a turn. The attempt is a call of the next turn, of a held-back tool or without its last required argument."""
-    found = []
-    for task in tasks:
-        plan = named_plan(package, task)
-        for turn, calls in enumerate(plan[:-1]):
-            if calls or not plan[turn + 1]:
-                continue
-            attempts = (_attempt(task, turn, call, tools=task.tools(package, turn)) for call in plan[turn + 1])
-            attempt = next((call for call in attempts if call is not None), None)
-            if attempt is not None:
-                found.append(Gap(task, turn, attempt))
-                break
-    return found
-
-
-def _attempt(task: Task, turn: int, call: Call, tools: Sequence[dict[str, Any]]) -> Call | None:
-    """The next turn's call, tried one turn too early; None if it would not guess anything."""
-    if task.held_back:
-        return call if call.name in task.hidden(turn) else None
-    document = next(tool for tool in tools if tool["name"] == call.name)
-    names = [name for name in required(document) if name in call.named]
-    if not names:
-        return None
-    return Call(call.name, (), {key: value for key, value in call.named.items() if key != names[-1]})
-
-
-def abstention(package: Package, gap: Gap, condition: Condition) -> str:
-    """What the reader does after the attempt: "asks", or "guesses" (tries again with a made-up value). "went through": no message complained."""
-    talk = condition.begin(package, gap.task, unlisted="refuse")
-    for calls in named_plan(package, gap.task)[: gap.turn]:
-        if calls:
-            _say(talk, *calls)
-        _end_turn(talk)
-    message = _say(talk, gap.attempt)
-    if not complains(message):
-        return "went through"
-    # Nothing can be looked up: the user has not given the missing value yet.
-    desk = Desk(gap.attempt, gap.attempt, (), _names(talk), _read_only(talk))
-    repair: Repair | None = None
-    if condition.reader is not None:
-        repair = condition.reader(condition.messages(message), desk, random.Random(gap.task.id))
-    return "asks" if repair is not None and repair.asks else "guesses"
-
-
-def _say(talk: Conversation, *calls: Call) -> str:
+def say(talk: Conversation, *calls: Call) -> str:
     """Make the calls in one reply; returns their messages, or an empty text after the limit of steps."""
     if talk.over:
         return ""
@@ -245,15 +160,17 @@ def _say(talk: Conversation, *calls: Call) -> str:
     return talk.said
 
 
-def _end_turn(talk: Conversation) -> None:
+def end_turn(talk: Conversation) -> None:
+    """Answer without a call."""
     talk.act(write_answer(DONE, talk.reply_format))
 
 
-def _names(talk: Conversation) -> frozenset[str]:
+def offered(talk: Conversation) -> frozenset[str]:
+    """The names of the tools that the turn offers."""
     return frozenset(tool["name"] for tool in talk.tools)
 
 
-def _read_only(talk: Conversation) -> tuple[str, ...]:
+def read_only(talk: Conversation) -> tuple[str, ...]:
     """Tools that need no argument and, judging by their names, only read."""
     reading = (
         "get_",

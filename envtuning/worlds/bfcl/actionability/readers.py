@@ -61,7 +61,7 @@ def by_names(message: str, desk: Desk, generator: random.Random) -> Repair | Non
     arguments, tools = _named(message, desk)
     first = tuple(call for call in desk.left_out if call.name in tools)
     name = desk.meant.name if desk.meant.name in tools else desk.written.name
-    again = _looked_up(desk, arguments, name)
+    again = looked_up(desk, arguments, name)
     if not first and again == desk.written:
         return _ask(message)
     return Repair(first, again)
@@ -72,7 +72,7 @@ def one_by_one(message: str, desk: Desk, generator: random.Random) -> Repair | N
     arguments, tools = _named(message, desk)
     by_value = [name for name in desk.written.named if _shows(message, desk.written.named[name])]
     for name in [*arguments, *by_value[:LOOK_UPS]]:
-        again = _looked_up(desk, [name], desk.written.name)
+        again = looked_up(desk, [name], desk.written.name)
         if again != desk.written:
             return Repair((), again)
     for tool in tools:
@@ -80,26 +80,8 @@ def one_by_one(message: str, desk: Desk, generator: random.Random) -> Repair | N
         if first:
             return Repair(first, desk.written)
         if tool == desk.meant.name != desk.written.name:
-            return Repair((), _looked_up(desk, (), tool))
+            return Repair((), looked_up(desk, (), tool))
     return _ask(message)
-
-
-def blindly(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """Looks up one thing at random, without reading the message."""
-    thing = generator.choice([*desk.arguments, "the tool", *(call.name for call in desk.left_out)])
-    first = tuple(call for call in desk.left_out if call.name == thing)
-    name = desk.meant.name if thing == "the tool" else desk.written.name
-    return Repair(first, _looked_up(desk, [thing], name))
-
-
-def by_looking_around(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """Calls every tool that only reads, then makes the same call again."""
-    return Repair(tuple(Call(name) for name in desk.read_only), desk.written)
-
-
-def told_everything(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """Looks everything up again and makes up for every step left out: no message could do better."""
-    return Repair(desk.left_out, desk.meant)
 
 
 READERS: dict[str, Reader] = {"by names": by_names, "one by one": one_by_one}
@@ -119,7 +101,7 @@ def _shows(message: str, value: object) -> bool:
     return len(shown) > 1 and shown in message
 
 
-def _looked_up(desk: Desk, arguments: Sequence[str], name: str) -> Call:
+def looked_up(desk: Desk, arguments: Sequence[str], name: str) -> Call:
     """The call with these arguments corrected, and the others as they were."""
     named = {}
     for key in desk.arguments:

@@ -1,5 +1,0 @@
-"""``Mendable``: the base class of errors that a command prints as a sentence, without a traceback."""
-
-
-class Mendable(Exception):
-    """An error that the user can correct; the message is a sentence that says how."""

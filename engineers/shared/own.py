@@ -1,0 +1,143 @@
+"""A user's own code, named as ``package.module:object``: from an installed package or a file in the current directory.
+
+Importing a module runs its code. In a script, the script's author chooses the modules. A command reads names from files, which
+another person may have written. So it calls ``trust_only`` first: then a file may only name what the user named on the command line, too.
+There are three kinds of names: ``package.module``, ``host:models.example.org`` and ``option:trainee.options.launch``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Iterable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
+
+KNOWN = (
+    "engineers",
+    "envtuning",
+    "mapf_frozenlake",
+    "stable_baselines3",
+)  # packages that need no permission
+HOST, OPTION = "host:", "option:"  # prefixes of the names of hosts and options
+ADDRESS = re.compile(  # an address that every HTTP library reads in the same way: ASCII, at most one @, no backslash
+    r"https?://(?:[\w.~%:-]*@)?(?P<host>\w(?:[\w.-]*\w)?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:/[\w.~%+:/-]*)?(?:\?[\w.~%&=-]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+_trusted: frozenset[str] | None = None  # None: the caller chose every name
+
+
+class NotTrusted(ImportError):
+    """Only a file names the module."""
+
+
+def trust_only(names: Iterable[str] | None) -> None:
+    """From now on a file may name only these modules, hosts and options, and harmless ones; None: any."""
+    global _trusted
+    _trusted = None if names is None else frozenset(names)
+
+
+def trusted() -> frozenset[str] | None:
+    """The last argument of ``trust_only``, to pass on to a process that this one starts."""
+    return _trusted
+
+
+def is_trusted(module: str) -> bool:
+    """Whether the user named this module or a package that it is in."""
+    return _names_it_or_what_holds_it(module)
+
+
+def is_trusted_option(place: str) -> bool:
+    """Whether the user named this option, or the section of the run's file that it stands in."""
+    return _names_it_or_what_holds_it(place, OPTION)
+
+
+def is_trusted_host(host: str) -> bool:
+    """Whether the user named this very host, or with a leading dot (``host:.example.org``) a domain that it is in."""
+    if _trusted is None:
+        return True
+    hosts = {name.removeprefix(HOST).lower() for name in _trusted if name.startswith(HOST)}
+    return host.lower() in hosts or any(name.startswith(".") and host.lower().endswith(name) for name in hosts)
+
+
+def host_of(address: str) -> str | None:
+    """The host of a plain ``http(s)://host:port/path``; None for an ambiguous address."""
+    found = ADDRESS.fullmatch(address)
+    return found["host"].strip("[]").lower() if found else None
+
+
+def _names_it_or_what_holds_it(name: str, kind: str = "") -> bool:
+    parts = name.split(".")
+    return _trusted is None or any(kind + ".".join(parts[:end]) in _trusted for end in range(1, len(parts) + 1))
+
+
+def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None:
+    """Raises ``NotTrusted`` for a module that only a file names, unless it belongs to a known package."""
+    if is_trusted(module) or module.partition(".")[0] in known:
+        return
+    raise NotTrusted(
+        f"{module!r} is named only in a file, and importing it runs its code: if you trust it, add --trust {module}",
+        name=module,
+    )
+
+
+def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
+    """The object at ``package.module:object``. Raises ``ImportError`` whose message fits after a caller's own words.
+
+    Modules that the user trusts are also searched in the current directory, after all other places; an installed command
+    would not look there. The error's ``name`` is the missing module, as in Python's own error.
+    """
+    module_name, _, attribute = place.partition(":")
+    raise_unless_importable(module_name, known)
+    here = str(Path.cwd())
+    if is_trusted(module_name) and here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    try:
+        module = import_module(module_name)
+    except ImportError as error:
+        searched = f"; it is neither installed nor in {here}" if error.name == module_name else ""
+        raise ImportError(f"{module_name!r} cannot be imported ({error}{searched})", name=error.name) from error
+    except (ValueError, TypeError) as error:  # an empty or a relative module name
+        raise ImportError(f"{module_name!r} cannot be imported ({error})", name=module_name) from error
+    except (Exception, SystemExit) as error:  # its code raised an error or called exit
+        cause = f"its code raised {type(error).__name__}: {error}"
+        raise ImportError(f"{module_name!r} cannot be imported ({cause})", name=module_name) from error
+    if not hasattr(module, attribute):
+        raise ImportError(
+            f"{module_name} has no {attribute!r} ({module_name} is {_place_of(module)})", name=module_name
+        )
+    return getattr(module, attribute)
+
+
+def _place_of(module: ModuleType) -> str:
+    if file := getattr(module, "__file__", None):
+        return str(file)
+    folders = list(getattr(module, "__path__", ()))  # a folder without an __init__.py counts as a module
+    return f"the folder {folders[0]}" if folders else "a module of Python itself"
+
+
+def declares(found: Any, kind: type) -> bool:
+    """Whether this is a class of that kind, or a function whose return annotation says that it makes one.
+
+    A callable is not enough, because ``os.system`` is one.
+    """
+    made = declared_by(found)
+    if isinstance(made, str):  # an annotation that cannot be looked up here
+        return made.strip("\"'").partition("[")[0].rpartition(".")[2] == kind.__name__
+    return isinstance(made, type) and issubclass(made, kind)
+
+
+def declared_by(found: Any) -> Any:
+    """The class itself, or what a function's return annotation says that it makes."""
+    made = found if isinstance(found, type) else _said_to_return(found)
+    return getattr(made, "__origin__", made)
+
+
+def _said_to_return(function: Any) -> Any:
+    written = getattr(function, "__annotations__", {}).get("return")
+    try:
+        return get_type_hints(function).get("return", written)
+    except Exception:  # names that exist only for the type checker
+        return written
