@@ -46,8 +46,8 @@ def test_at_most_ten_functions_lead_from_the_command_to_training(tmp_path, monke
 
     monkeypatch.setattr(ScriptedTrainee, "train", train)
     monkeypatch.setattr(sys, "argv", ["envtuning", "run", "scripted", "--out", str(tmp_path / "run")])
-    monkeypatch.setattr("engineers.ending.signal.signal", lambda *_: None)  # the test's own handlers stay
-    monkeypatch.setattr("engineers.ending._say_when_it_takes_long", lambda _: None)
+    monkeypatch.setattr("engineers.shared.ending.signal.signal", lambda *_: None)  # the test's own handlers stay
+    monkeypatch.setattr("engineers.shared.ending._say_when_it_takes_long", lambda _: None)
     with pytest.raises(Reached):
         main()
     assert found[0] == "ScriptedTrainee.train"
