@@ -18,7 +18,7 @@ from mapf_frozenlake.world.batch import LakeBatch
 
 DRAW = ("size", "num_agents", "hole_ratio", "wait_ratio", "min_distance")  # as LakeConfig.single takes them
 BATCH = (
-    "observation", "dtype", "max_size", "max_agents", "window", "hints", "pool_size", "certify", "exclude", "choose", "num_threads",
+    "observation", "dtype", "max_size", "max_agents", "window", "hints", "pool_size", "certify", "exclude", "num_threads",
 )  # fmt: skip
 KNOWN = ("config", "desc", "instance", *DRAW, *RULES, *BATCH)
 # Every interface has these arguments, with these defaults. None is not given: the config says it, or LakeConfig and LakeBatch do.

@@ -12,6 +12,7 @@ from envtuning.cli.pretraining import pretrain_for
 from envtuning.loop.run import start
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, load_spec
+from envtuning.trainees.base import Trainee
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.tasks import EnvTurns
 from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
@@ -155,7 +156,7 @@ def test_two_steps_of_grpo_in_each_of_the_four_stages(v4, tmp_path):
     learns_in_each_stage(start(RunSpec.model_validate(spec), tmp_path / "run"))
 
 
-class WholeBatches:
+class WholeBatches(Trainee):
     """Counts as a trainee under GRPO does: in whole batches of replies, the last of them beyond the budget."""
 
     form = "replies"

@@ -98,9 +98,10 @@ def test_tools_are_taught_in_whole_passes_over_their_tasks(samples, passes, monk
 
     made = Stored.__new__(Stored)
     target, given, told = BFCLConfig(), [], []
-    pools = {"a": ["1", "2"], "b": ["2", "3"]}
+    first, second = BFCLConfig(), BFCLConfig()
+    pools = {id(first): ["1", "2"], id(second): ["2", "3"]}
     monkeypatch.setattr(
-        pool, "fitting", lambda package, cut, part, config: [SimpleNamespace(id=name) for name in pools[config]]
+        pool, "fitting", lambda package, cut, part, config: [SimpleNamespace(id=name) for name in pools[id(config)]]
     )
 
     def teach(out, package, tasks, *, progress, **named):
@@ -109,7 +110,7 @@ def test_tools_are_taught_in_whole_passes_over_their_tasks(samples, passes, monk
         return out
 
     monkeypatch.setattr(lessons, "teach", teach)
-    plan = SimpleNamespace(world=made, target=target, written=["a", "b"])
+    plan = SimpleNamespace(world=made, target=target, written=[first, second])
     monkeypatch.setattr(commands, "Plan", SimpleNamespace(of=lambda spec: plan))
     spec = SimpleNamespace(name="a run", world=SimpleNamespace(name="tools"))
     assert pretrain_for(spec, tmp_path / "model", samples=samples, seed=4, progress=lambda *now: told.append(now))

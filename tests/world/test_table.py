@@ -32,10 +32,10 @@ def assert_same_memory(opened, filled):
             assert one == other, name
 
 
-@pytest.mark.parametrize("with_distance", [True, False])
-def test_a_state_is_opened_field_by_field_as_it_was_filled(with_distance):
+@pytest.mark.parametrize(("with_distance", "with_lakes"), [(True, False), (False, False), (False, True)])
+def test_a_state_is_opened_field_by_field_as_it_was_filled(with_distance, with_lakes):
     """All sides differ, so that no two fields could stand for each other."""
-    state = make_state(num_envs=3, max_agents=2, max_size=4, pad=1, with_distance=with_distance)
+    state = make_state(num_envs=3, max_agents=2, max_size=4, pad=1, with_distance=with_distance, with_lakes=with_lakes)
     assert isinstance(state, State)
     assert_same_memory(state_at(table_of_state(state)), state)
 
