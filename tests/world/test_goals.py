@@ -312,6 +312,7 @@ def test_the_throughput_is_goals_over_the_horizon() -> None:
 @pytest.mark.parametrize("per_agent", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 def test_stable_baselines_gets_the_same_score(mode: str, per_agent: bool) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
     envs = mfl.sb3_vec_env(
         6, per_agent=per_agent, size=4, num_agents=2, hole_ratio=0.0, on_goal=mode, horizon=12, pool_size=64
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
+from importlib.util import find_spec
 
 import gymnasium as gym
 import numpy as np
@@ -35,7 +36,7 @@ ENVS = {  # every class that an id or a function of the package makes
     },
     "parallel_env": mapf_frozenlake_v0.parallel_env,
     "parallel_vec_env": MAPFFrozenLakeAgentsVectorEnv,
-    "sb3_vec_env": mfl.sb3_vec_env,
+    **({"sb3_vec_env": mfl.sb3_vec_env} if find_spec("stable_baselines3") else {}),
 }
 OF_A_TEXT = {"observation", "dtype", "window", "hints"}  # which the text interface has no use for
 
