@@ -140,8 +140,6 @@ class NetworkChat(ABC):
             self._raise_unless_trusted(str(address))
 
     def _raise_unless_trusted(self, address: str) -> None:
-        if own.trusted() is None:
-            return
         host = own.host_of(address)
         if host is None:
             raise AuthFailed(

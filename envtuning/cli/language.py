@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from envtuning.cli.arguments import Trusted
-from envtuning.cli.base import app, console, trusting
+from envtuning.cli.base import app, console
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 
@@ -37,28 +37,25 @@ def pretrain(
     trust: Trusted = None,
 ) -> None:
     """Make a small language model with random weights and teach it right answers, for `trainee: {kind: grpo}`."""
-    with trusting(trust):
-        from envtuning.cli.pretraining import pretrain_for, validated
-        from envtuning.show.working import Working
+    from envtuning.cli.pretraining import pretrain_for, validated
+    from envtuning.show.working import Working
 
-        spec, begin = load_spec(what), time.monotonic()
-        with Working(console, "making the model …") as working:
-            made = pretrain_for(
-                spec,
-                out,
-                also=[load_spec(name) for name in hold_out or ()],
-                samples=samples,
-                seed=seed,
-                progress=lambda done, of, loss: working.tell("taught", done, of, f", loss {loss:.3f}"),
-            )
-        console.print(f"model: {made}, taught in {time.monotonic() - begin:.0f} s")
-        if spec.trainee.kind == "grpo":
-            with Working(console, "asking it the run's validation cases …"):
-                rate, cases = validated(spec, made)
-            metric = Plan.of(spec).world.about.objective.replace("_", " ")
-            console.print(
-                f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO"
-            )
+    spec, begin = load_spec(what), time.monotonic()
+    with Working(console, "making the model …") as working:
+        made = pretrain_for(
+            spec,
+            out,
+            also=[load_spec(name) for name in hold_out or ()],
+            samples=samples,
+            seed=seed,
+            progress=lambda done, of, loss: working.tell("taught", done, of, f", loss {loss:.3f}"),
+        )
+    console.print(f"model: {made}, taught in {time.monotonic() - begin:.0f} s")
+    if spec.trainee.kind == "grpo":
+        with Working(console, "asking it the run's validation cases …"):
+            rate, cases = validated(spec, made)
+        metric = Plan.of(spec).world.about.objective.replace("_", " ")
+        console.print(f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO")
 
 
 @app.command()

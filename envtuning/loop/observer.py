@@ -9,7 +9,7 @@ from functools import partialmethod
 from typing import Any
 
 from engineers.report import Incident
-from engineers.shared.own import object_at
+from engineers.shared.own import chosen, object_at
 from envtuning.errors import SpecError
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, Stage
@@ -89,9 +89,10 @@ for _event in [name for name in vars(Observer) if not name.startswith("_")]:
 
 
 def observer_at(place: str) -> Observer:
-    """The observer that ``package.module:factory`` makes (a class, or a function without arguments)."""
+    """The observer that ``package.module:factory`` makes (a class, or a function without arguments). The caller chose it, so it is trusted."""
     if ":" not in place:
         raise SpecError(f"observer {place!r}: name it as 'package.module:factory'")
+    chosen("observer", {"place": place})
     try:
         made = object_at(place)()
     except Exception as error:

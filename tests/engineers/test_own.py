@@ -18,22 +18,14 @@ from engineers.shared.own import (
     is_trusted_host,
     is_trusted_option,
     object_at,
-    trust_only,
-    trusted,
+    trust,
 )
 from engineers.shared.sentences import in_sentences
-
-
-@pytest.fixture(autouse=True)
-def everything_is_trusted_again():
-    yield
-    trust_only(None)
 
 
 @pytest.mark.parametrize(
     ("named", "asked", "expected"),
     [
-        (None, "anything.at.all", True),
         ((), "mine", False),
         (("mine",), "mine", True),
         (("mine",), "mine.parts.deep", True),
@@ -46,15 +38,13 @@ def everything_is_trusted_again():
     ],
 )
 def test_a_name_is_trusted_where_the_user_named_it_or_a_package_that_it_is_in(named, asked, expected):
-    trust_only(named)
+    trust(named)
     assert is_trusted(asked) is expected
-    assert trusted() == (None if named is None else frozenset(named))
 
 
 @pytest.mark.parametrize(
     ("named", "host", "expected"),
     [
-        (None, "any.example", True),
         (("host:models.example.org",), "models.example.org", True),
         (("host:Models.example.org",), "MODELS.example.org", True),
         (("host:models.example.org",), "models.example.org.evil.example", False),
@@ -71,7 +61,7 @@ def test_a_name_is_trusted_where_the_user_named_it_or_a_package_that_it_is_in(na
     ],
 )
 def test_a_host_is_trusted_whole_or_by_a_leading_dot_and_never_by_the_name_of_a_module(named, host, expected):
-    trust_only(named)
+    trust(named)
     assert is_trusted_host(host) is expected
 
 
@@ -88,7 +78,7 @@ def test_a_host_is_trusted_whole_or_by_a_leading_dot_and_never_by_the_name_of_a_
     ],
 )
 def test_an_option_is_trusted_by_its_place_or_a_section_that_it_is_in(named, place, expected):
-    trust_only(named)
+    trust(named)
     assert is_trusted_option(place) is expected
 
 
@@ -127,12 +117,11 @@ def test_no_module_of_the_current_directory_stands_in_for_one_that_needs_no_trus
     monkeypatch.chdir(tmp_path)
     begun = [entry for entry in sys.path if entry]
     monkeypatch.setattr(sys, "path", list(begun))
-    trust_only(())
     object_at("engineers.report:StageReport")
     assert sys.path == begun
     with pytest.raises(NotTrusted):
         object_at("engineers.report:StageReport", known=())
-    trust_only(("own_folder",))
+    trust(("own_folder",))
     assert object_at("own_folder:x") == 1
     sys.modules.pop("own_folder")
 
@@ -140,7 +129,6 @@ def test_no_module_of_the_current_directory_stands_in_for_one_that_needs_no_trus
 def test_what_is_not_trusted_is_not_run_and_the_packages_of_this_project_need_no_trust(tmp_path, monkeypatch):
     (tmp_path / "somebodys.py").write_text("raise SystemExit('ran')")
     monkeypatch.syspath_prepend(tmp_path)
-    trust_only(())
     with pytest.raises(NotTrusted, match="--trust somebodys") as said:
         object_at("somebodys:make")
     assert said.value.name == "somebodys"

@@ -192,15 +192,10 @@ def test_a_file_names_no_provider_that_another_ones_key_would_go_to(
     """litellm falls back to OPENAI_API_KEY for dozens of providers."""
     from engineers.backends.litellm import LiteLLMChat
     from engineers.model.chat import AuthFailed
-    from engineers.shared import own
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    own.trust_only([])
-    try:
-        with pytest.raises(AuthFailed, match="is named only in a file"):
-            LiteLLMChat(f"{provider}/abc").raise_unless_askable()
-        with pytest.raises(AuthFailed, match="GROQ_API_KEY"):
-            LiteLLMChat("groq/abc").raise_unless_askable()
-        assert LiteLLMChat("openai/abc").required_key() == "sk-canary"
-    finally:
-        own.trust_only(None)
+    with pytest.raises(AuthFailed, match="is named only in a file"):
+        LiteLLMChat(f"{provider}/abc").raise_unless_askable()
+    with pytest.raises(AuthFailed, match="GROQ_API_KEY"):
+        LiteLLMChat("groq/abc").raise_unless_askable()
+    assert LiteLLMChat("openai/abc").required_key() == "sk-canary"
