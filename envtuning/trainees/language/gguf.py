@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.trainees.language.quiet import quiet
 
 
-def convert(file: Path, out: Path) -> Path:
-    """Write the model in ``file`` to the new folder ``out``, which appears only when it is complete. Raises ``RunError``."""
-    if out.exists():
-        raise RunError(f"{out} exists already: choose another folder, or remove it to convert the model again")
-    with quiet():
+def convert(file: Path, folder: Path) -> str:
+    """Write the model in ``file`` to ``folder``; returns the licence that the file names. Raises ``RunError``."""
+    with quiet(), redirect_stderr(StringIO()):  # the reader draws a progress bar of its own
         model, tokenizer = _read(file)
         size = sum(value.numel() * value.element_size() for value in model.parameters())
-        atomic.make_folder(out.parent)
-        if (free := shutil.disk_usage(out.parent).free) < size:
+        if (free := shutil.disk_usage(folder).free) < size:
             raise RunError(
-                f"{out} needs {size / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free on its disk: free some space, or choose another disk"
+                f"the model needs {size / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free on the disk of {folder.parent}: free some "
+                "space, or choose another disk"
             )
-        with atomic.new_folder(out) as draft:
-            model.save_pretrained(draft)
-            tokenizer.save_pretrained(draft)
-    return out
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return licence_in(file)
+
+
+def licence_in(file: Path) -> str:
+    from gguf import GGUFReader
+
+    named = GGUFReader(file).get_field("general.license")
+    return f"file: {named.contents() if named is not None else 'none named'}"
 
 
 def _read(file: Path) -> tuple[Any, Any]:
@@ -42,8 +47,8 @@ def _read(file: Path) -> tuple[Any, Any]:
     except Exception as error:  # a cut file, an unknown architecture: the readers raise errors of many kinds
         cause = " ".join(str(error).split())
         raise RunError(
-            f"{file} cannot be read as a language model ({type(error).__name__}: {cause:.200}): check that the file is whole, and that "
-            "transformers knows its architecture"
+            f"{file.name} cannot be read as a language model ({type(error).__name__}: {cause:.200}): check that the file is whole, and "
+            "that transformers knows its architecture"
         ) from error
     return _unquantized(quantized), tokenizer
 
