@@ -59,8 +59,12 @@ def nothing_is_forced_to_the_disk() -> Iterator[None]:
         yield
 
 
+def pytest_configure() -> None:
+    """Files of the tests name worlds, trainees and engineers of the tests and of the examples."""
+    own.trust(("tests", "examples"))
+
+
 @pytest.fixture(autouse=True)
-def the_tests_are_trusted() -> Iterator[None]:
-    """Files of the tests name worlds, trainees and engineers of the tests and of the examples. What a test trusts, it trusts alone."""
-    with own.also_trusting(("tests", "examples")):
+def what_a_test_trusts_it_trusts_alone() -> Iterator[None]:
+    with own.also_trusting(()):
         yield

@@ -78,7 +78,7 @@ class Named(Frozen, metaclass=Written):
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, given: Any) -> Any:
-        name = next(iter(cls.model_fields))
+        name = next(field for field in cls.model_fields if field != "options")
         if isinstance(given, str):
             return {name: given}
         if not isinstance(given, dict | cls):

@@ -68,7 +68,6 @@ def test_a_host_is_trusted_whole_or_by_a_leading_dot_and_never_by_the_name_of_a_
 @pytest.mark.parametrize(
     ("named", "place", "expected"),
     [
-        (None, "trainee.options.launch", True),
         ((), "trainee.options.launch", False),
         (("option:trainee.options.launch",), "trainee.options.launch", True),
         (("option:trainee.options",), "trainee.options.launch", True),
@@ -157,6 +156,7 @@ def test_what_cannot_be_found_is_said_with_the_module_that_is_missing(tmp_path, 
         (tmp_path / f"own_{name}.py").write_text(text)
     (tmp_path / "own_folder").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
+    trust((place.partition(":")[0],))
     with pytest.raises(ImportError, match=said) as error:
         object_at(place)
     assert error.value.name == module
@@ -169,6 +169,7 @@ def test_the_current_directory_is_looked_at_last_and_added_once(tmp_path, monkey
     elsewhere = [entry for entry in sys.path if entry and entry != str(tmp_path)]
     begun = [str(tmp_path) if entry == "here" else entry for entry in already] + elsewhere
     monkeypatch.setattr(sys, "path", list(begun))
+    trust(("json",))
     object_at("json:loads")
     assert sys.path == (begun if already else [*begun, str(tmp_path)])
 

@@ -600,7 +600,7 @@ def test_a_console_prints_hostile_text_as_text(capsys):
 
 
 @pytest.mark.parametrize("hostile", [True, False])
-def test_a_name_on_the_hub_names_no_other_model_either(tmp_path, monkeypatch, files_are_strangers, hostile):
+def test_a_name_on_the_hub_names_no_other_model_either(tmp_path, monkeypatch, hostile):
     needed("torch", "transformers", "llguidance", extra="local")
     from engineers.backends.local import LocalChat
     from engineers.model.chat import Rejected
