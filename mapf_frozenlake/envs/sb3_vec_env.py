@@ -19,6 +19,7 @@ from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among,
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError, UnknownArgument
+from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import Certificate, Instance, OnGoal
 from mapf_frozenlake.world.given import raise_unless_one_of
 from mapf_frozenlake.world.layers import ObservationName
@@ -61,6 +62,11 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,

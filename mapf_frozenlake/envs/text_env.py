@@ -18,6 +18,7 @@ from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, given_among, options_from
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.judge import judge
+from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.text import (
     STYLES,
     ParseError,
@@ -75,6 +76,11 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,

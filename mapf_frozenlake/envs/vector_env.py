@@ -18,6 +18,7 @@ from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, g
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import Certificate, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
@@ -56,6 +57,11 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,
