@@ -123,6 +123,7 @@ def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
         update={
             "results": _rows(report.results, theirs.results),
             "training_results": _rows(report.training_results, theirs.training_results),
+            "own_config_results": _rows(report.own_config_results, theirs.own_config_results),
             "failure_cases": theirs.failure_cases,
             "behaviour": {name: theirs.behaviour[name] for name in report.behaviour if name in theirs.behaviour},
             "splits": {name: theirs.splits[name] for name in report.splits if name in theirs.splits},
@@ -139,6 +140,7 @@ def under_other_names(report: StageReport, seed: int) -> StageReport:
         update={
             "results": _renamed(report.results, seed),
             "training_results": _renamed(report.training_results, seed),
+            "own_config_results": _renamed(report.own_config_results, seed),
             "failure_cases": [
                 case.model_copy(update={"slice": other.get(case.slice, case.slice)}) for case in report.failure_cases
             ],
@@ -149,6 +151,7 @@ def under_other_names(report: StageReport, seed: int) -> StageReport:
                     update={
                         "results": _renamed(record.results, seed),
                         "training_results": _renamed(record.training_results, seed),
+                        "own_config_results": _renamed(record.own_config_results, seed),
                     }
                 )
                 for record in report.history
@@ -179,6 +182,7 @@ def _record(record: StageRecord, theirs: StageReport) -> StageRecord:
         update={
             "results": _rows(record.results, theirs.results),
             "training_results": _rows(record.training_results, theirs.training_results),
+            "own_config_results": _rows(record.own_config_results, theirs.own_config_results),
             "training": {
                 name: value
                 for name, value in _training(record.training, theirs.training).items()
@@ -209,6 +213,7 @@ def _mean(reports: Sequence[StageReport]) -> StageReport:
         update={
             "results": _mean_rows([report.results for report in reports]),
             "training_results": _mean_rows([report.training_results for report in reports]),
+            "own_config_results": _mean_rows([report.own_config_results for report in reports]),
             "failure_cases": [],
             "behaviour": {
                 name: _mean_numbers([report.behaviour[name] for report in reports if name in report.behaviour])

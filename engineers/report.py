@@ -3,26 +3,65 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
-REPORT_VERSION: Final = 1
+REPORT_VERSION: Final = 2
 EXAMPLE_REPORT = Path(__file__).with_name("example_report.json")
+TRAINING = "Training itself, per slice: first visits to a question, summed over the stage. Empty if the trainee gives no outcomes."
+PROBE = "A probe: cases drawn from the stage's own config and played after the stage, per slice in use."
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Split(_Section):
+    """The trainee's results on some of a slice's episodes: those that have something in common."""
+
+    episodes: int = Field(ge=1)
+    succeeded: int = Field(ge=0)
+    score: float | None = Field(None, description="Mean score, 0 to 1; null where episodes have none.")
+
+
 class SliceResult(_Section):
-    """The trainee's results on one slice of the validation suite."""
+    """The trainee's results on one slice: in training, on the validation suite or on a probe."""
 
     name: str = Field(description="The slice, by the key it has in the config: '6' for 6×6 lakes.")
     episodes: int = Field(ge=0)
     metrics: dict[str, float] = Field(default_factory=dict, description="Rates and means, e.g. success_rate.")
     failures: dict[str, int] = Field(default_factory=dict, description="Failed episodes by failure kind.")
+    halves: list[Split | None] = Field(
+        default_factory=list,
+        description="In training: the two halves of the stage; null for one without episodes of this slice.",
+    )
+    repeats: Split | None = Field(
+        None,
+        description="In training: episodes on questions that were trained on before; `episodes` does not count them.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _in_short(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Only rows of training have halves and repeats."""
+        told: dict[str, Any] = handler(self)
+        return {name: value for name, value in told.items() if value or name not in ("halves", "repeats")}
+
+    @property
+    def score(self) -> float | None:
+        """The mean score, 0 to 1; None if the episodes have none."""
+        value = self.metrics.get("score")
+        return value if self.episodes and value is not None and 0 <= value <= 1 else None
 
     def rate(self, objective: str) -> float | None:
         """Success, 0 to 1 (a probe may have it only as ``success_rate``); None if nothing was played or measured."""
@@ -34,13 +73,6 @@ class SliceResult(_Section):
     def interval(self, metric: str, z: float = 1.96) -> tuple[float, float]:
         """Wilson interval of a rate over this slice's episodes."""
         return wilson(self.metrics[metric], self.episodes, z)
-
-
-class Split(_Section):
-    """The trainee's results on some of a slice's episodes: those that have something in common."""
-
-    episodes: int = Field(ge=1)
-    succeeded: int = Field(ge=0)
 
 
 def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
@@ -70,10 +102,8 @@ class StageRecord(_Section):
     results: list[SliceResult]
     engineer: str = Field("", description="Who wrote the config; 'default' for the first.")
     training: dict[str, float] = Field(default_factory=dict)
-    training_results: list[SliceResult] = Field(
-        default_factory=list,
-        description="Success on a probe of that stage's own training distribution, per slice in use.",
-    )
+    training_results: list[SliceResult] = Field(default_factory=list, description=TRAINING)
+    own_config_results: list[SliceResult] = Field(default_factory=list, description=PROBE)
     cost: dict[str, float] = Field(
         default_factory=dict, description="What the stage spent, by unit: env_steps, tokens, …"
     )
@@ -105,7 +135,7 @@ class Incident(_Section):
 class StageReport(_Section):
     """Everything an engineer may read between two stages."""
 
-    version: Literal[1] = REPORT_VERSION
+    version: Literal[2] = REPORT_VERSION
     run: str = Field("", description="The run's name.")
     stage: int = Field(ge=0, description="The stage that was just finished, 0-based.")
     environment: str = Field("", description="What the environment is and what its agents must do, in a few sentences.")
@@ -130,9 +160,15 @@ class StageReport(_Section):
     unit: str = Field("env_steps", description="The unit of the budget: env_steps, episodes, samples or tokens.")
     cost: dict[str, float] = Field(default_factory=dict, description="What the stage spent, by unit.")
     results: list[SliceResult] = Field(default_factory=list, description="Validation, per slice.")
-    training_results: list[SliceResult] = Field(
-        default_factory=list,
-        description="Success on a probe of the stage's own training distribution, per slice in use; `results` has the target's.",
+    training_results: list[SliceResult] = Field(default_factory=list, description=TRAINING)
+    own_config_results: list[SliceResult] = Field(default_factory=list, description=PROBE)
+    score_in_words: str = Field("", description="What a score is; empty where episodes have only success.")
+    blind_scores: dict[str, float] = Field(
+        default_factory=dict,
+        description="Per slice: the score of the best answer that ignores the question, where known.",
+    )
+    outcomes_in_words: str = Field(
+        "", description="How the policy played in training: whether it sampled its actions or replies."
     )
     failure_cases: list[FailureCase] = Field(default_factory=list)
     behaviour: dict[str, dict[str, float]] = Field(
@@ -157,10 +193,16 @@ class StageReport(_Section):
     @model_validator(mode="before")
     @classmethod
     def _of_before(cls, told: Any) -> Any:
-        """Reports of the first runs have a list of probes of other configs, which nothing filled."""
-        if isinstance(told, dict) and told.get("probes") == []:
-            return {name: value for name, value in told.items() if name != "probes"}
-        return told
+        """In version 1, ``training_results`` were those of a probe. Its first reports have a list of probes, which nothing filled."""
+        if not isinstance(told, dict) or told.get("version") != 1:
+            return told
+        warnings.warn("a report of version 1: its training_results are read as own_config_results", stacklevel=2)
+        if told.get("probes") == []:
+            told = {name: value for name, value in told.items() if name != "probes"}
+        history = told.get("history", [])
+        if isinstance(history, list):
+            history = [_with_probe_renamed(record) for record in history]
+        return _with_probe_renamed(told) | {"version": REPORT_VERSION, "history": history}
 
     @classmethod
     def example(cls) -> StageReport:
@@ -176,6 +218,18 @@ class StageReport(_Section):
             results=self.results,
             training=numbers,
             training_results=self.training_results,
+            own_config_results=self.own_config_results,
             cost=self.cost,
         )
         return [*self.history, this]
+
+
+def trained_on(stage: StageReport | StageRecord) -> list[SliceResult]:
+    """Results on the stage's own config: those of training, or else of the probe."""
+    return stage.training_results or stage.own_config_results
+
+
+def _with_probe_renamed(told: Any) -> Any:
+    if not isinstance(told, dict):
+        return told
+    return {"own_config_results" if name == "training_results" else name: value for name, value in told.items()}

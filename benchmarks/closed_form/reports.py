@@ -76,7 +76,7 @@ class Telling:
             unit="samples",
             cost={"samples": spent},
             results=self._rows(validated, range(len(self.names))),
-            training_results=self._rows(probed, in_use.tolist()),
+            own_config_results=self._rows(probed, in_use.tolist()),
             history=last.records() if last else [],
             training={"round": stage, "rounds": self.stages},
         )

@@ -176,6 +176,7 @@ def _render(
         "splits": material.splits,
         "in_interval": figures.in_interval,
         "training_results": report.training_results,
+        "own_config_results": report.own_config_results,
         "target": told,
         "target_words": report.target_words if context.target else "",
         "fixed": shown.fixed(told) if told else "",
@@ -240,7 +241,11 @@ def _template(name: str) -> jinja2.Template:
 
 def _occurring(report: StageReport) -> dict[str, str]:
     """The meanings of the kinds of failure that occurred in this run."""
-    tables = [table for record in report.records() for table in (record.results, record.training_results)]
+    tables = [
+        table
+        for record in report.records()
+        for table in (record.results, record.training_results, record.own_config_results)
+    ]
     met = {kind for table in tables for result in table for kind, count in result.failures.items() if count}
     return {kind: meaning for kind, meaning in report.failure_meanings.items() if kind in met}
 

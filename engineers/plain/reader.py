@@ -30,7 +30,7 @@ from engineers.plain.rules import RulesEngineer
 from engineers.plain.shares import checked_floor
 from engineers.plain.signals import signals
 from engineers.plain.way import Way
-from engineers.report import SliceResult, StageRecord, StageReport
+from engineers.report import SliceResult, StageRecord, StageReport, trained_on
 from engineers.roles import SliceKnobs, are_ordered, find_slices, with_beside
 from engineers.tiers import Tier
 
@@ -166,7 +166,7 @@ def evidence_of(
                 get_or_none(record.config, knob.path) == get_or_none(report.target, knob.path)
                 for knob in whole[piece.name].difficulties
             ):
-                tables.append(record.training_results)  # drawn as the target is
+                tables.append(trained_on(record))  # drawn as the target is
             for table in tables:
                 won, cases = _counts(table, piece.name, report.objective)
                 succeeded[stage, i] += won
@@ -207,7 +207,7 @@ def _remedies(
     """Each remedy with the failures that it may work against: its slice's, or all slices'."""
     failed = dict[str, Counter[str]]()
     for record in report.records():
-        for row in (*record.results, *record.training_results):
+        for row in (*record.results, *trained_on(record)):
             failed.setdefault(row.name, Counter()).update(row.failures)
     kinds = sorted({kind for counts in failed.values() for kind in counts} | report.failure_meanings.keys())
     found = list[tuple[Remedy, Mapping[str, float]]]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engineers.report import SliceResult, StageRecord, StageReport
+from engineers.report import SliceResult, StageRecord, StageReport, trained_on
 from engineers.roles import WHOLE, SliceKnobs
 
 LENT = 10.0  # episodes by which a slice's rate is drawn towards that of all slices
@@ -54,7 +54,7 @@ class Signals:
 def signals(report: StageReport | StageRecord, objective: str, slices: Sequence[SliceKnobs]) -> Signals:
     """The rates of one stage, under the names that the config's slices have."""
     flat = [slice_.name for slice_ in slices] == [WHOLE]
-    return Signals(rates(report.training_results, objective, flat=flat), rates(report.results, objective, flat=flat))
+    return Signals(rates(trained_on(report), objective, flat=flat), rates(report.results, objective, flat=flat))
 
 
 def rates(results: Iterable[SliceResult], objective: str, *, flat: bool = False) -> Rates | None:

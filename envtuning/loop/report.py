@@ -36,7 +36,7 @@ def build_report(attempt: Attempt) -> StageReport:
         unit=plan.unit,
         cost={unit: float(amount) for unit, amount in attempt.cost.items()},
         results=slice_results(attempt.episodes),
-        training_results=slice_results(attempt.probe_episodes),
+        own_config_results=slice_results(attempt.probe_episodes),
         failure_cases=[
             world.explain(cases, episode) for episode in spread(attempt.episodes, spec.suites.failure_cases)
         ],

@@ -298,7 +298,8 @@ class RunLog:
         if report is None:
             raise damaged(path / "report.json", MISSING)
         self._raise_unless_rates(
-            [row.metrics for row in (*report.results, *report.training_results)], path / "report.json"
+            [row.metrics for row in (*report.results, *report.training_results, *report.own_config_results)],
+            path / "report.json",
         )
         try:
             if trained_on is None:

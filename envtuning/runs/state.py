@@ -167,6 +167,7 @@ class Stage:
             engineer=self.chosen.engineer,
             training={name: float(value) for name, value in numbers.items()},
             training_results=report.training_results,
+            own_config_results=report.own_config_results,
             cost=report.cost,
         )
 

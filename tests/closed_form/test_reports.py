@@ -31,7 +31,7 @@ def test_a_run_has_a_report_for_each_stage_that_reads_back(runs):
 
 def test_every_case_is_a_success_or_a_failure_of_a_kind(runs):
     for run in runs:
-        for row in run.reports[-1].results + run.reports[-1].training_results:
+        for row in run.reports[-1].results + run.reports[-1].own_config_results:
             successes = row.metrics["success_rate"] * row.episodes
             assert row.episodes == run.learner.cases[0]
             assert round(successes) + sum(row.failures.values()) == row.episodes

@@ -10,7 +10,7 @@ from engineers.controls import average, mean_run, permuted, save_run, under_othe
 from engineers.knobs import KnobError, find_knobs
 from mapf_frozenlake import LakeConfig
 
-OUTCOMES = {"results", "training_results", "failure_cases", "behaviour", "training", "history"}
+OUTCOMES = {"results", "training_results", "own_config_results", "failure_cases", "behaviour", "training", "history"}
 EASY = LakeConfig(slices={4: {"share": 1.0}, 5: {"share": 0.0}, 6: {"share": 0.0}})
 TARGET = LakeConfig(slices={5: {"share": 1.0, "hole_ratio": 0.5}, 6: {"share": 1.0, "hole_ratio": 0.5}})
 

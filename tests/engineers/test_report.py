@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -52,13 +53,21 @@ def test_records_end_with_the_stage_just_finished_and_keep_its_numbers_alone():
     assert before is first
     assert this.model_dump() == {
         "stage": 1, "config": {"a": 2}, "results": [results[0].model_dump()], "engineer": "",
-        "training": {"steps": 3.0, "loss": 0.5}, "training_results": [results[0].model_dump()], "cost": {"env_steps": 7.0},
+        "training": {"steps": 3.0, "loss": 0.5}, "training_results": [results[0].model_dump()], "own_config_results": [],
+        "cost": {"env_steps": 7.0},
     }  # fmt: skip
 
 
-def test_a_report_of_before_is_read_with_its_empty_list_of_probes():
-    told = StageReport.example()
-    before = told.model_dump(mode="json") | {"probes": []}
-    assert StageReport.model_validate(before) == told
-    with pytest.raises(ValidationError, match="probes"):
+def test_a_report_of_version_1_is_read_with_a_note_and_its_training_results_are_a_probes():
+    now = StageReport.example()
+    now.history[0].training_results = now.training_results[:1]
+    record = now.history[0].model_dump(mode="json", exclude={"own_config_results"})
+    before = now.model_dump(mode="json", exclude={"own_config_results"}) | {"version": 1, "history": [record]}
+    with pytest.warns(UserWarning, match="report of version 1: its training_results are read as own_config_results"):
+        read = StageReport.model_validate_json(json.dumps(before | {"probes": []}))
+    assert (read.training_results, read.own_config_results) == ([], now.training_results)
+    assert (read.history[0].training_results, read.history[0].own_config_results) == ([], now.training_results[:1])
+    same = {"training_results", "own_config_results", "history"}
+    assert read.model_dump(exclude=same) == now.model_dump(exclude=same)
+    with pytest.warns(UserWarning, match="version 1"), pytest.raises(ValidationError, match="probes"):
         StageReport.model_validate(before | {"probes": [{}]})

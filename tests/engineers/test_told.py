@@ -28,7 +28,9 @@ def rows(episodes=50, **rates):
 def told(kitchen):
     config = kitchen.model_dump(mode="json")
     earlier = [
-        StageRecord(stage=stage, config=config, results=rows(soup=rate, stew=0.0), training_results=rows(20, soup=rate))
+        StageRecord(
+            stage=stage, config=config, results=rows(soup=rate, stew=0.0), own_config_results=rows(20, soup=rate)
+        )
         for stage, rate in enumerate((0.1, 0.4))
     ]
     return StageReport(
@@ -40,7 +42,7 @@ def told(kitchen):
         aside=["gap"],
         failure_meanings={"burnt": "it was too hot", "raw": "it was too cold"},
         results=rows(soup=0.8, stew=0.2),
-        training_results=rows(20, soup=0.9),
+        own_config_results=rows(20, soup=0.9),
         splits={
             "soup": {"salted": Split(episodes=20, succeeded=5), "of_soup": Split(episodes=50, succeeded=40)},
             "stew": {"salted": Split(episodes=30, succeeded=3), "of_stew": Split(episodes=50, succeeded=10)},

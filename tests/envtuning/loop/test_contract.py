@@ -213,6 +213,6 @@ def test_what_an_engineer_is_told_of_the_target_and_of_the_stages_before(spec, t
     run = loop.start(spec, tmp_path / "run")
     first, last = (stage.report for stage in run.state.done)
     assert first.target == run.plan.spec.target
-    assert last.history[0].training_results == first.training_results
+    assert last.history[0].own_config_results == first.own_config_results
     assert last.history[0].cost == first.cost
     assert "hole" in first.failure_meanings

@@ -21,7 +21,8 @@ from mapf_frozenlake import LakeConfig
 
 RECORDED = json.loads(gzip.decompress((Path(__file__).parents[1] / "fixtures" / "scripted.json.gz").read_bytes()))
 CALLED_NOW = {"learnability": "half-success", "bandit": "progress-share"}
-SAME = ("config", "results", "training_results", "failure_cases", "behaviour", "environment_stats", "incidents")
+RENAMED = {"own_config_results": "training_results"}
+SAME = ("config", "results", "own_config_results", "failure_cases", "behaviour", "environment_stats", "incidents")
 
 
 def spec_of(name: str) -> RunSpec:
@@ -80,7 +81,7 @@ def compare(run: RunLog, then: dict) -> None:
             answer = then["stages"][stage.number - 1]["answer"]
             assert {name: chosen[name] for name in answer} == answer
         report["behaviour"] = behaviour_as_then(report, old["report"]["behaviour"])
-        assert {name: report[name] for name in SAME} == {name: old["report"][name] for name in SAME}
+        assert {name: report[name] for name in SAME} == {name: old["report"][RENAMED.get(name, name)] for name in SAME}
         assert done.reason == old["done"]["reason"]
         assert done.metrics == old["done"]["metrics"]
         assert (done.spent["env_steps"], done.trained["env_steps"], done.validated["env_steps"], done.attempts) == (

@@ -59,7 +59,7 @@ def test_without_a_probe_none_is_played_and_none_is_told(tmp_path):
         spec.model_copy(update={"suites": spec.suites.model_copy(update={"probe_per_slice": 0})}), tmp_path / "run"
     )
     assert run.state.stages[0].done.validated == {"env_steps": 70, "episodes": 10}
-    assert run.state.stages[0].report.training_results == []
+    assert run.state.stages[0].report.own_config_results == []
 
 
 def test_a_stage_that_trains_nothing_is_validated_all_the_same(tmp_path):

@@ -150,7 +150,7 @@ def test_a_report_holds_every_section_and_survives_json(run):
     report = run.state.stages[2].report
     assert StageReport.model_validate_json(report.model_dump_json()) == report
     assert [row.name for row in report.results] == ["3", "4", "5"]
-    assert {row.name for row in report.training_results} <= {"3", "4", "5"}
+    assert {row.name for row in report.own_config_results} <= {"3", "4", "5"}
     assert [record.stage for record in report.history] == [0, 1]
     assert report.history[0].engineer == "default"
     assert report.history[1].engineer == "reader"

@@ -1,0 +1,163 @@
+"""What training showed: an outcome for every training episode, and its sums by slice.
+
+A first visit to a question shows what the policy can do, and a repeat shows what it remembers. So both are summed apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from engineers.report import SliceResult, Split
+from engineers.roles import natural_key
+
+SCORE = "score"  # the metric that holds the mean score of a slice
+ROUNDING = 1e-6  # relative: a sum of scores may exceed its bound by this
+
+
+class Outcome(NamedTuple):
+    """One training episode."""
+
+    slice: str
+    success: bool  # by the world's objective
+    score: float  # 0 to 1, by the world's `score_in_words`
+    failure: str = ""  # the kind, if the world names kinds
+    repeat: bool = False  # whether the policy has been trained on the same question before
+
+
+class Counts(BaseModel):
+    """Sums over some episodes of a slice."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    episodes: int = Field(0, ge=0)
+    successes: int = Field(0, ge=0)
+    score_sum: float = Field(0.0, ge=0)  # of the episodes' scores
+    failures: Counter[Annotated[str, Field(max_length=100)]] = Field(default_factory=Counter)  # failed episodes by kind
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Counts:
+        if self.successes > self.episodes:
+            raise ValueError(f"{self.successes} successes of {self.episodes} episodes: give at most one an episode")
+        if self.score_sum > self.episodes * (1 + ROUNDING):
+            raise ValueError(f"score_sum is {self.score_sum} for {self.episodes} episodes: give at most 1 an episode")
+        if min(self.failures.values(), default=0) < 0 or self.failures.total() > self.episodes - self.successes:
+            raise ValueError(
+                f"failures are {dict(self.failures)} of {self.episodes - self.successes} failed episodes: count each failed one once"
+            )
+        return self
+
+    def add(self, other: Counts) -> None:
+        self.episodes += other.episodes
+        self.successes += other.successes
+        self.score_sum += other.score_sum
+        self.failures.update(other.failures)
+
+    def split(self) -> Split | None:
+        """These counts in a report; None without episodes."""
+        if not self.episodes:
+            return None
+        return Split(episodes=self.episodes, succeeded=self.successes, score=self.score_sum / self.episodes)
+
+
+class Tally(BaseModel):
+    """Sums by slice. ``model_dump(exclude_defaults=True)`` is exact and small, and ``model_validate`` reads it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    first: dict[str, Counts] = Field(default_factory=dict)
+    repeats: dict[str, Counts] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_slices_alone(cls, given: Any) -> Any:
+        """A trainee may give ``{slice: {episodes, successes, score_sum}}``, if it repeats no question."""
+        slices = given.values() if isinstance(given, Mapping) else ()
+        alone = any(isinstance(one, Mapping) and isinstance(one.get("episodes"), int) for one in slices)
+        return {"first": given} if alone else given
+
+    def observe(self, outcome: Outcome) -> None:
+        """Count one finished episode. Raises ``ValueError`` for a score outside of 0 to 1."""
+        if not 0 <= outcome.score <= 1:  # NaN too
+            raise ValueError(f"score={outcome.score}: give the score of an episode as a number from 0 to 1")
+        counts = self._counts(outcome.slice, outcome.repeat)
+        counts.episodes += 1
+        counts.successes += bool(outcome.success)
+        counts.score_sum += float(outcome.score)
+        if outcome.failure and not outcome.success:
+            counts.failures[outcome.failure] += 1
+
+    def observe_many(
+        self, slices: Sequence[str], successes: Sequence[bool], scores: Sequence[float] | None = None
+    ) -> None:
+        """Count finished episodes, all of them first visits. Without ``scores``, a success scores 1 and a failure 0."""
+        won = np.asarray(successes, dtype=float)
+        points = won if scores is None else np.asarray(scores, dtype=float)
+        if not len(slices) == len(won) == len(points):
+            raise ValueError(
+                f"{len(slices)} slices, {len(won)} successes, {len(points)} scores: give one of each for every episode"
+            )
+        if not np.all((points >= 0) & (points <= 1)):
+            raise ValueError(f"scores are from {points.min()} to {points.max()}: give numbers from 0 to 1")
+        names, place = np.unique(np.asarray(slices, dtype=str), return_inverse=True)
+        sums = [np.bincount(place, weights, len(names)).tolist() for weights in (None, won, points)]
+        for name, episodes, successes_of, score_sum in zip(names.tolist(), *sums, strict=True):
+            counts = self._counts(name, repeat=False)
+            counts.episodes += int(episodes)
+            counts.successes += int(successes_of)
+            counts.score_sum += score_sum
+
+    def __add__(self, other: Tally) -> Tally:
+        return total((self, other))
+
+    @property
+    def episodes(self) -> int:
+        """All episodes, repeats too."""
+        return sum(counts.episodes for part in (self.first, self.repeats) for counts in part.values())
+
+    def dump(self) -> dict[str, Any]:
+        return self.model_dump(exclude_defaults=True)
+
+    def _counts(self, name: str, repeat: bool) -> Counts:
+        return (self.repeats if repeat else self.first).setdefault(name, Counts())
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """The sum of all of them, in their order, so that equal tallies in equal order have exactly equal sums."""
+    summed = Tally()
+    for tally in tallies:
+        for repeat, part in ((False, tally.first), (True, tally.repeats)):
+            for name, counts in part.items():
+                summed._counts(name, repeat).add(counts)
+    return summed
+
+
+def slice_results(iterations: Sequence[Tally], objective: str) -> list[SliceResult]:
+    """The rows of a report: one for each slice that was trained on, from the tallies of a stage's iterations.
+
+    A row counts first visits; its ``repeats`` have the others. ``halves`` split the iterations in two, once the stage has ended.
+    """
+    whole, middle = total(iterations), len(iterations) // 2
+    halves = [total(iterations[:middle]), total(iterations[middle:])] if middle else []
+    nothing = Counts()
+    return [
+        SliceResult(
+            name=name,
+            episodes=(counts := whole.first.get(name, nothing)).episodes,
+            metrics=_means(counts, objective),
+            failures=dict(sorted(counts.failures.items())),
+            halves=[half.first.get(name, nothing).split() for half in halves],
+            repeats=whole.repeats.get(name, nothing).split(),
+        )
+        for name in sorted(whole.first.keys() | whole.repeats.keys(), key=natural_key)
+    ]
+
+
+def _means(counts: Counts, objective: str) -> dict[str, float]:
+    if not counts.episodes:
+        return {}
+    return {objective: counts.successes / counts.episodes, SCORE: counts.score_sum / counts.episodes}

@@ -1,0 +1,141 @@
+"""Sums of outcomes by slice, against plain loops over lists of outcomes."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from itertools import chain
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from envtuning.outcomes import Outcome, Tally, slice_results, total
+
+NAMES = ("9", "10", "first", "episodes")  # two of them are also words of the stored form
+
+
+def drawn(seed: int, count: int) -> list[Outcome]:
+    """Scores are multiples of 1/8, so that sums of floats are exact in any order."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        success = rng.random() < 0.4
+        failure = "" if success else rng.choice(("hole", "conflict", ""))
+        found.append(Outcome(rng.choice(NAMES), success, rng.randrange(9) / 8, failure, rng.random() < 0.3))
+    return found
+
+
+def tally_of(outcomes):
+    tally = Tally()
+    for outcome in outcomes:
+        tally.observe(outcome)
+    return tally
+
+
+def expected(outcomes, name):
+    """A slice's row, counted from the list."""
+    fresh = [one for one in outcomes if one.slice == name and not one.repeat]
+    kinds = sorted({one.failure for one in fresh if one.failure})
+    return {
+        "episodes": len(fresh),
+        "succeeded": sum(one.success for one in fresh),
+        "score": sum(Fraction(one.score) for one in fresh) / len(fresh) if fresh else None,
+        "failures": {kind: [one.failure for one in fresh].count(kind) for kind in kinds},
+    }
+
+
+def test_rows_are_those_of_a_count_by_hand_with_halves_and_repeats_apart():
+    stretches = [drawn(seed, 40) for seed in range(5)]
+    rows = {row.name: row for row in slice_results([tally_of(part) for part in stretches], "valid_rate")}
+    assert list(rows) == ["9", "10", "episodes", "first"]
+    everything = [*chain(*stretches)]
+    for name, row in rows.items():
+        want = expected(everything, name)
+        assert (row.episodes, row.failures) == (want["episodes"], want["failures"])
+        assert row.metrics == {"valid_rate": want["succeeded"] / want["episodes"], "score": float(want["score"])}
+        for half, part in zip(row.halves, ([*chain(*stretches[:2])], [*chain(*stretches[2:])]), strict=True):
+            counted = expected(part, name)
+            assert (half.episodes, half.succeeded) == (counted["episodes"], counted["succeeded"])
+            assert half.score == float(counted["score"])
+        again = [one for one in everything if one.slice == name and one.repeat]
+        assert (row.repeats.episodes, row.repeats.succeeded) == (len(again), sum(one.success for one in again))
+
+
+def test_a_half_without_episodes_is_none_and_one_iteration_has_no_halves():
+    early, late = tally_of([Outcome("a", True, 1.0)]), tally_of([Outcome("b", False, 0.5)])
+    a, b = slice_results([early, late], "success_rate")
+    assert a.halves[1] is None
+    assert a.halves[0].model_dump() == {"episodes": 1, "succeeded": 1, "score": 1.0}
+    assert b.halves[0] is None
+    assert slice_results([early], "success_rate")[0].halves == []
+    assert slice_results([], "success_rate") == []
+
+
+def test_a_slice_that_was_only_repeated_has_no_rate():
+    (row,) = slice_results([tally_of([Outcome("a", True, 1.0, repeat=True)])], "success_rate")
+    assert (row.episodes, row.rate("success_rate"), row.score) == (0, None, None)
+    assert row.repeats.succeeded == 1
+
+
+def test_arrays_count_as_single_outcomes_do():
+    fresh = [one._replace(failure="", repeat=False) for one in drawn(1, 300)]
+    many = Tally()
+    many.observe_many(
+        [o.slice for o in fresh], np.array([o.success for o in fresh]), np.array([o.score for o in fresh])
+    )
+    assert many == tally_of(fresh)
+    without = Tally()
+    without.observe_many([o.slice for o in fresh], [o.success for o in fresh])
+    assert without == tally_of([one._replace(score=float(one.success)) for one in fresh])
+    without.observe_many([], [], [])
+    assert without.episodes == 300
+
+
+def test_json_keeps_every_bit_and_sums_repeat():
+    rng = random.Random(3)
+    parts = [
+        tally_of([Outcome("a", False, rng.random(), "hole", rng.random() < 0.5) for _ in range(50)]) for _ in range(4)
+    ]
+    restored = [Tally.model_validate(json.loads(json.dumps(part.dump()))) for part in parts]
+    assert restored == parts
+    assert total(restored).dump() == total(parts).dump() == (parts[0] + parts[1] + parts[2] + parts[3]).dump()
+    assert parts[0].episodes == 50, "a sum changes none of its parts"
+    assert Tally.model_validate(tally_of(drawn(5, 90)).dump()) == tally_of(drawn(5, 90))
+
+
+def test_a_dict_of_slices_alone_is_read():
+    told = {"first": {"episodes": 4, "successes": 1, "score_sum": 2.5, "failures": {"hole": 2}}}
+    read = Tally.model_validate(told)
+    assert (read.first["first"].score_sum, read.repeats) == (2.5, {})
+    assert Tally.model_validate({}) == Tally()
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"episodes": 2, "successes": 3}, "3 successes of 2 episodes: give at most one an episode"),
+        ({"episodes": 2, "score_sum": 2.5}, "score_sum is 2.5 for 2 episodes: give at most 1 an episode"),
+        ({"episodes": 2, "successes": 1, "failures": {"hole": 2}}, "of 1 failed episodes: count each failed one once"),
+        ({"episodes": -1}, "greater than or equal to 0"),
+        ({"episodes": 1, "score_sum": float("nan")}, "finite number"),
+        ({"episodes": 1, "wins": 1}, "wins"),
+    ],
+)
+def test_counts_that_do_not_fit_together_are_refused(counts, said):
+    with pytest.raises(ValidationError, match=said):
+        Tally.model_validate({"a": counts})
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])
+def test_a_score_outside_of_0_to_1_is_refused(score):
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        Tally().observe(Outcome("a", False, score))
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        Tally().observe_many(["a", "b"], [True, False], [1.0, score])
+
+
+def test_arrays_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="2 slices, 1 successes, 1 scores: give one of each for every episode"):
+        Tally().observe_many(["a", "b"], [True])
