@@ -156,15 +156,31 @@ class LakeConfig(_Frozen):
         hole_ratio: float = 0.2,
         wait_ratio: float | None = None,
         min_distance: int = 1,
-        **others: Any,
+        map_family: MapFamily = "random",
+        loops: float = 0.1,
+        room_size: int = 4,
+        shelf_length: int = 5,
+        aisle: int = 1,
+        **rules: Any,
     ) -> LakeConfig:
-        """The common case: one map size, a square's side or (rows, columns). ``others`` are rules, and a map family with its fields."""
+        """The common case: one map size, a square's side or (rows, columns)."""
         rows, columns = size if isinstance(size, tuple | list) and len(size) == 2 else (size, None)
-        only = {"share": 1.0, "hole_ratio": hole_ratio, "wait_ratio": wait_ratio, "min_distance": min_distance}
+        only: dict[str, Any] = {
+            "share": 1.0,
+            "hole_ratio": hole_ratio,
+            "wait_ratio": wait_ratio,
+            "min_distance": min_distance,
+        }
+        only |= {
+            "map_family": map_family,
+            "loops": loops,
+            "room_size": room_size,
+            "shelf_length": shelf_length,
+            "aisle": aisle,
+        }
         if columns is not None and columns != rows:
             only["width"] = columns
-        only |= {name: others.pop(name) for name in LATER_SLICE if name in others}
-        return cls(slices={rows: only}, num_agents=num_agents, **others)
+        return cls(slices={rows: only}, num_agents=num_agents, **rules)
 
     @property
     def agent_weights(self) -> dict[int, float]:

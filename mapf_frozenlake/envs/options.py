@@ -16,18 +16,9 @@ from mapf_frozenlake.errors import LakeError, UnknownArgument
 from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.batch import LakeBatch
 
-DRAW = (
-    "size",
-    "num_agents",
-    "hole_ratio",
-    "wait_ratio",
-    "min_distance",
-    "map_family",
-    "loops",
-    "room_size",
-    "shelf_length",
-    "aisle",
-)  # fmt: skip  as LakeConfig.single takes them
+DRAW = (  # as LakeConfig.single takes them
+    "size", "num_agents", "hole_ratio", "wait_ratio", "min_distance", "map_family", "loops", "room_size", "shelf_length", "aisle",
+)  # fmt: skip
 BATCH = (
     "observation", "dtype", "max_size", "max_agents", "window", "hints", "pool_size", "certify", "exclude", "num_threads",
 )  # fmt: skip

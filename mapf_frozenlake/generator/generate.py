@@ -170,9 +170,8 @@ class Drawer:
         return tally.sum(axis=0)
 
     def _displacements_of(self, kind: Stratum) -> NDArray[np.int64]:
-        least = (
-            kind.min_distance if kind.family == "random" else 1
-        )  # pairs are for boards of which every cell may be ice
+        # Pairs are for boards of which every cell may be ice.
+        least = kind.min_distance if kind.family == "random" else 1
         key = (kind.height, kind.width, kind.num_agents, least)
         if key not in self._displacements:
             self._displacements[key] = displacements(*key)
