@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from mapf_frozenlake.map_families import MapFamily, least_ice
-from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, OnGoal
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, Collisions, OnGoal
 from mapf_frozenlake.world.rewards import REWARDS
 
 # name -> the value that every config had before
@@ -112,9 +112,11 @@ class LakeConfig(_Frozen):
         description="What an agent does that has reached its goal: it stays and blocks the cell (wait), leaves the board (finish), or "
         "gets a new goal (next).",
     )
-    collisions: Literal["block", "end"] = Field(
+    collisions: Collisions = Field(
         "block",
-        description="After a conflict the agents stay where they are and the episode continues (block), or it ends (end).",
+        description="After a conflict the agents stay where they are and the episode continues (block), or it ends (end). The rules of "
+        "POGEMA, under which holes are walls: agents move one after another (priority); no agent enters a cell that another stands on "
+        "or wants (block_both); of those that want a cell, the first gets it (soft).",
     )
     horizon: int | None = Field(
         None,

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable, outcome
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, as_instance, given_among, options_from
+from mapf_frozenlake.envs.options import Choose, Sizes, as_config, as_instance, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
-from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -41,8 +41,8 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
     rules          ``on_goal`` ("wait", "finish" or "next"), ``is_slippery`` (False), ``success_rate`` (1/3), ``collisions`` ("block"), ``horizon`` (None: 4 · (rows +
                    columns)), ``reward`` ("sparse"; or a function of a ``rewards.Transition``), ``feedback`` (True),
                    ``hint_strength`` (1); each replaces the config's
-    spaces         ``observation`` ("ego", "grid" or "compact"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
-                   of "ego" also ``window`` and ``hints``
+    spaces         ``observation`` ("ego", "grid", "compact" or "pogema"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
+                   of "ego" and "pogema" also ``window``; of "ego" ``hints``
     the pool       ``pool_size`` (16,384), ``certify``, ``exclude`` (held-out boards), ``choose`` (the rows for the envs that begin)
     speed          ``num_threads`` (1) step a large batch; None: one per core
     """

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import NDArray
 from pydantic import ValidationError
@@ -31,7 +31,6 @@ DEFAULTS: dict[str, Any] = dict.fromkeys(KNOWN) | {
     "num_threads": 1,
 }
 Sizes = int | tuple[int, int]  # a square's side; rows and columns
-Collisions = Literal["block", "end"]
 Choose = Callable[[NDArray], NDArray]  # rows of the pool for the envs that begin
 ELSEWHERE = {  # other environments' names -> our names
     "map_name": "size",

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among
+from mapf_frozenlake.envs.options import Choose, Sizes, given_among
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
-from mapf_frozenlake.types import NUM_ACTIONS, Certificate, Instance, OnGoal
+from mapf_frozenlake.types import NUM_ACTIONS, Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.layout import space_of
 from mapf_frozenlake.world.rewards import RewardFunction

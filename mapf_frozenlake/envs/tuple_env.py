@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among
+from mapf_frozenlake.envs.options import Choose, Sizes, given_among
 from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv, StateName
 from mapf_frozenlake.map_families import MapFamily
-from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
