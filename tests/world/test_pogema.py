@@ -96,17 +96,17 @@ def test_no_agent_is_lost_from_any_window_in_chains_and_rings(collisions, observ
 
 
 @pytest.mark.parametrize("on_goal", ["wait", "finish", "next"])
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_episodes_and_windows_are_those_of_pogema(system, on_goal):
+@pytest.mark.parametrize(("system", "radius"), [("priority", 2), ("block_both", 4), ("soft", 8)])
+def test_episodes_and_windows_are_those_of_pogema(system, radius, on_goal):
     config = mfl.LakeConfig.single(7, 6, hole_ratio=0.25, on_goal=on_goal, collisions=system, horizon=30)
-    batch = mfl.LakeBatch(config, 16, observation="pogema", window=5, max_size=8, pool_size=64, certify="reachable")
+    batch = mfl.LakeBatch(config, 16, observation="pogema", window=2 * radius + 1, max_size=8, pool_size=64)
     batch.seed(np.arange(16))
     seen, rng = batch.reset(), np.random.default_rng(0)
     for _ in range(70):
         resets, before = batch.finished, batch.positions
         actions = rng.integers(0, 5, (16, 6))
         seen = batch.step(actions).observation
-        assert seen.shape == (16, 6, 3, 5, 5)
+        assert seen.shape == (16, 6, 3, 2 * radius + 1, 2 * radius + 1)
         for env in range(16):
             cells = {agent: tuple(cell) for agent, cell in enumerate(before[env].tolist()) if cell[0] >= 0}
             if not resets[env]:
@@ -118,7 +118,7 @@ def test_episodes_and_windows_are_those_of_pogema(system, on_goal):
             goals = {agent: tuple(batch.goals[env, agent].tolist()) for agent in cells}
             for agent in range(6):
                 if agent in cells:
-                    expected = pogema.window(batch.holes(env), cells, goals, agent, 2)
+                    expected = pogema.window(batch.holes(env), cells, goals, agent, radius)
                     np.testing.assert_array_equal(seen[env, agent], expected)
                 else:
                     assert not seen[env, agent].any()
@@ -152,3 +152,28 @@ def test_texts_and_wrong_names_are_refused():
         gym.make("MAPFFrozenLake-v0", collisions="hard")
     with pytest.raises(LakeError, match="collisions='hard': give one of 'block'"):
         mfl.joint_move(np.zeros((2, 2), bool), [[0, 0]], [2], collisions="hard")
+
+
+def test_a_policy_of_pogema_plays_unchanged_and_is_judged_by_what_its_agents_did():
+    def act(observations):
+        """Nearer to the goal, into walls and agents too; POGEMA's numbers of the actions."""
+        actions = []
+        for _, _, target in observations:
+            down, right = np.argwhere(target)[0] - len(target) // 2
+            actions.append((2 if down > 0 else 1) if down else (4 if right > 0 else 3) if right else 0)
+        return actions
+
+    policy = mfl.pogema_policy(act, obs_radius=2)
+    boards = mfl.generate(mfl.LakeConfig.single(5, {1: 1, 3: 1}, hole_ratio=0.15), 60)
+    rates = {}
+    for system in ("block", *SYSTEMS):
+        table = mfl.evaluate(policy, boards, config=mfl.LakeConfig(collisions=system, horizon=40))
+        rates[system] = table.overall.valid
+        failures = {record.failure for record in table.per_instance} - {None}
+        assert failures <= (
+            {"goal_missed"} if system != "block" else {"goal_missed", "hole", "conflict", "illegal_move"}
+        )
+    assert min(rates.values()) > 40
+    for wrong in ([5], [0, 0], [-1]):
+        with pytest.raises(LakeError, match="give one of POGEMA's actions 0 to 4 each"):
+            mfl.evaluate(mfl.pogema_policy(lambda seen, wrong=wrong: wrong), [mfl.from_desc(["SG"] * 1 + ["FF"])])
