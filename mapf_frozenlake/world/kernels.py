@@ -9,7 +9,7 @@ import numpy as np
 
 from mapf_frozenlake.world.episode import advance, begin, first_bad_action, open_rules
 from mapf_frozenlake.world.jit import inlined, kernel
-from mapf_frozenlake.world.layers import see_compact, see_ego, see_grid
+from mapf_frozenlake.world.layers import see_compact, see_ego, see_grid, see_pogema
 from mapf_frozenlake.world.observe import open_sight, see_masks
 from mapf_frozenlake.world.rng import pool_row
 from mapf_frozenlake.world.state import FRESH, OVER, RUNNING
@@ -120,6 +120,11 @@ def step_compact(table, actions, turns, move, out):
 @kernel
 def step_grid(table, actions, turns, move, sight, out):
     return _step_all(table, actions, turns, move, sight, out, see_grid)
+
+
+@kernel
+def step_pogema(table, actions, turns, move, sight, out):
+    return _step_all(table, actions, turns, move, sight, out, see_pogema)
 
 
 @kernel
