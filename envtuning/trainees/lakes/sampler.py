@@ -14,7 +14,7 @@ from envtuning.outcomes import Tally
 from envtuning.trainees.base import Metrics
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.rollout import Rollout, draw_actions
-from mapf_frozenlake.types import Action, Event
+from mapf_frozenlake.types import Action
 from mapf_frozenlake.world.batch import LakeBatch
 
 
@@ -36,8 +36,6 @@ class LakeSampler:
         env.seed(source.generate_state(env.num_envs, np.uint32).astype(np.int64))
         self.rollout = Rollout.empty(length, env.num_envs, env.max_agents, env.layout.size)
         self.rollout.rows[-1] = env.reset()
-        self._violated = np.zeros((env.num_envs, env.max_agents), np.bool_)  # in the current episode; so is the next
-        self._arrived = np.zeros_like(self._violated)
         self.tally = Tally()  # of the episodes that ended in the last rollout
 
     def sample(self, network: Decides) -> tuple[Rollout, dict[str, float]]:
@@ -58,27 +56,17 @@ class LakeSampler:
             rollout.rows[t + 1] = step.observation
             rollout.rewards[t] = step.rewards
             rollout.terminated[t] = step.terminated
-            self._violated |= VIOLATES[step.events]
-            self._arrived = env.reached | (self._arrived & self._keeps)
             ended = rollout.ended[t] = (step.terminated | step.truncated).astype(np.bool_)
             if ended.any():
                 counts["episodes"] += int(ended.sum())
                 counts["successes"] += int((env.success[ended] > 0).sum())
                 counts["valid"] += int((env.valid[ended] > 0).sum())
                 counts["episode_steps"] += int(env.step_count[ended].sum())
-                self._observe(ended)
+                self.tally.observe_many([str(name) for name in env.slices[ended]], env.valid[ended] > 0)
         rollout.values[-1][env.active] = _forward(network, rollout.rows[-1][env.active])[1]
         counts["env_steps"] = int(rollout.moved.sum())
         counts["reward"] = float(rollout.rewards.sum() / rollout.active.sum(axis=2).mean())
         return rollout, counts
-
-    def _observe(self, ended: NDArray[np.bool_]) -> None:
-        """Count the episodes that ended in this step."""
-        env, agents = self.env, self.env.in_episode[ended]
-        good = self._arrived[ended] & ~self._violated[ended] & agents
-        slices = ["" if name is None else str(name) for name in env.slices[ended]]
-        self.tally.observe_many(slices, env.valid[ended] > 0, good.sum(axis=1) / agents.sum(axis=1))
-        self._violated[ended] = self._arrived[ended] = False
 
     def experience(self, network: Decides, options: LakeOptions) -> tuple[dict[str, NDArray], dict[str, float]]:
         """A rollout in the form that PPO learns from, and its counts."""
