@@ -155,11 +155,12 @@ class SuiteSpec(Frozen):
         le=MOST_CASES,
         description="Number of test cases for each slice of the target, played once after the last stage; 0: no test.",
     )
-    probe_per_slice: int = Field(
-        20,
+    probe_per_slice: int | None = Field(
+        None,
         ge=0,
         le=MOST_CASES,
-        description="Number of cases for each slice that are drawn from the stage's own config and played after the stage.",
+        description="Number of cases for each slice that are drawn from the stage's own config and played after the stage; null: 20 "
+        "if the trainee gives no outcomes of training, else none is played.",
     )
     validate_every: int | None = Field(
         None,
