@@ -47,7 +47,8 @@ def begin(state, e, row, boards, rules):
     episode.collisions = rules.collisions
     episode.hint = rules.hint
     episode.on_goal = rules.on_goal
-    number_lakes(state, e)
+    if episode.on_goal == NEXT:
+        number_lakes(state.terrain[e], state.cells[e], episode.num_agents, state.stride, state.lake[e], state.queue[e])
     episode.step = 0
     episode.violated = False
     episode.terminated = False
@@ -80,7 +81,7 @@ def advance(state, e, actions):
     success = away == 0
     waits = episode.on_goal == WAIT
     if not waits:
-        away = note_arrivals(state, e)
+        away = note_arrivals(cells, goals, count, state.reached[e], state.num_reached[e])
         success = away == 0 and episode.on_goal == FINISH
     pay(state, e, success)
     if not waits:

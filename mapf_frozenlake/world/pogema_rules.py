@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mapf_frozenlake.types import Event
-from mapf_frozenlake.world.jit import subkernel
+from mapf_frozenlake.world.jit import rare
 
 PRIORITY, BLOCK_BOTH, SOFT = range(3)
 _NONE, _VERTEX, _SWAP, _BLOCKED = int(Event.NONE), int(Event.VERTEX), int(Event.SWAP), int(Event.BLOCKED)
 
 
-@subkernel
+@rare
 def resolve_as_pogema(system, cells, targets, events, num_agents, occupant, claims):
     """Send back the agents that may not enter their targets; the arguments are those of ``move_agents``.
 
@@ -31,37 +31,29 @@ def resolve_as_pogema(system, cells, targets, events, num_agents, occupant, clai
                 events[i] = _VERTEX
             elif other >= 0:
                 events[i] = _BLOCKED
-    if system == SOFT:
-        _first_come_first(cells, targets, events, num_agents, occupant, claims)
-    else:
-        for i in range(num_agents):
-            claims[targets[i]] = 0
-        for i in range(num_agents):
-            there = targets[i]
-            if there != cells[i]:
-                free = occupant[there] == 0 if system == PRIORITY else events[i] == _NONE
-                if not free:
-                    targets[i] = cells[i]
-                elif system == PRIORITY:  # agents of higher numbers find the board as this one leaves it
-                    occupant[cells[i]] = 0
-                    occupant[there] = i + 1
-    for i in range(num_agents):
-        if targets[i] != cells[i]:
-            events[i] = _NONE
-
-
-@subkernel
-def _first_come_first(cells, targets, events, num_agents, occupant, claims):
     for i in range(num_agents - 1, -1, -1):  # claims[there] counts the agents up to i
         there = targets[i]
-        if there != cells[i] and (events[i] == _SWAP or claims[there] > 1):
+        if system == SOFT and there != cells[i] and (events[i] == _SWAP or claims[there] > 1):
             targets[i] = cells[i]
         claims[there] -= 1
     caught = True
     while caught:
         caught = False
         for i in range(num_agents):
-            other = occupant[targets[i]] - 1
-            if targets[i] != cells[i] and other >= 0 and targets[other] == cells[other]:
+            there = targets[i]
+            other = occupant[there] - 1
+            if there == cells[i]:
+                continue
+            if system == SOFT:  # an agent that stays keeps its cell; this may stop others in turn
+                free = other < 0 or targets[other] != cells[other]
+                caught |= not free
+            else:
+                free = other < 0 if system == PRIORITY else events[i] == _NONE
+            if not free:
                 targets[i] = cells[i]
-                caught = True
+            elif system == PRIORITY:  # agents of higher numbers find the board as this one leaves it
+                occupant[cells[i]] = 0
+                occupant[there] = i + 1
+    for i in range(num_agents):
+        if targets[i] != cells[i]:
+            events[i] = _NONE
