@@ -70,5 +70,5 @@ class EventFiles:
         """Success and score of each slice in training, on first visits."""
         for name, counts in tally.first.items():
             if counts.episodes:
-                self._writer.add_scalar(f"success by slice/{name}", counts.successes / counts.episodes, step)
-                self._writer.add_scalar(f"score by slice/{name}", counts.score_sum / counts.episodes, step)
+                self._writer.add_scalar(f"success/{name}", counts.successes / counts.episodes, step)
+                self._writer.add_scalar(f"score/{name}", counts.score_sum / counts.episodes, step)

@@ -74,7 +74,7 @@ def test_every_iteration_and_validation_is_there_once(run):
             if "4" in (counts := outcomes["first"])
         ]
         assert shown
-        assert scalars(folder, "success by slice/4") == [(step, pytest.approx(rate, rel=1e-6)) for step, rate in shown]
+        assert scalars(folder, "success/4") == [(step, pytest.approx(rate, rel=1e-6)) for step, rate in shown]
 
 
 def test_a_stage_that_started_again_replaces_its_first_try(run):
