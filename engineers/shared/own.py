@@ -145,6 +145,8 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     would not look there. The error's ``name`` is the missing module, as in Python's own error.
     """
     module_name, _, attribute = place.partition(":")
+    if not module_name or not attribute:
+        raise ImportError(f"{place!r} cannot be imported (write package.module:object)", name=module_name)
     raise_unless_importable(module_name, known)
     here = str(Path.cwd())
     if is_trusted(module_name) and here not in sys.path and "" not in sys.path:

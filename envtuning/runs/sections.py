@@ -73,7 +73,7 @@ class Named(Frozen, metaclass=Written):
     """A name with options. In a file the name alone is enough: ``engineer: rules``."""
 
     section: ClassVar[str]  # of a run's file
-    options: dict[str, Any]
+    options: dict[str, Any] = Field(description="Its own options.")
 
     @model_validator(mode="before")
     @classmethod

@@ -47,7 +47,7 @@ def test_the_pages_commands_are_the_ones_that_exist():
 
 def test_from_nothing_to_a_report_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = invoke("pretrain", "models/miniature", "--for", "paper-in-miniature", "--samples", "128")
+    told = invoke("pretrain", "models/miniature", "--for", "paper-in-miniature", "--samples", "512")
     assert re.search(r"model: models/miniature, taught in \d+ s", told)
     assert re.search(r"% valid rate on the 300 validation cases of paper-in-miniature, before any GRPO", told)
     again = CliRunner().invoke(app, ["pretrain", "models/miniature", "--samples", "1"])

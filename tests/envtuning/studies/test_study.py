@@ -87,7 +87,7 @@ from concurrent.futures import ProcessPoolExecutor
 from envtuning.studies.study import _begin_process
 if __name__ == "__main__":
     spawned = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(1, mp_context=spawned, initializer=_begin_process, initargs=(None,))
+    pool = ProcessPoolExecutor(1, mp_context=spawned, initializer=_begin_process, initargs=((),))
     print(pool.submit(os.getpid).result(), flush=True)
     sys.stdin.read()
 """
