@@ -81,14 +81,20 @@ def note_file(content: Any) -> None:
 
 
 def chosen_in(value: Any) -> set[str]:
-    """The names of the modules and hosts in a text, or in the texts of a list or mapping, however deep."""
+    """The names of the modules and hosts in a text, or in the texts of a list or mapping, however deep.
+
+    Known packages need no trust. If one had it, files could set every option of what it holds.
+    """
     found: set[str] = set()
     waiting = [value]
     while waiting:
         one = waiting.pop()
         if isinstance(one, str):
             hosts = (host_of(address) for address in ADDRESSES.findall(one))
-            found |= {HOST + host for host in hosts if host} | set(MODULES.findall(ADDRESSES.sub("", one)))
+            modules = set(MODULES.findall(ADDRESSES.sub("", one)))
+            found |= {HOST + host for host in hosts if host} | {
+                name for name in modules if name.partition(".")[0] not in KNOWN
+            }
         elif isinstance(one, Mapping):
             waiting += [*one.keys(), *one.values()]
         elif isinstance(one, list | tuple | set | frozenset):

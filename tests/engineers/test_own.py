@@ -10,6 +10,7 @@ from engineers.engineer import Engineer
 from engineers.plain.base import PlainEngineer
 from engineers.plain.fixed import FixedEngineer
 from engineers.report import StageReport
+from engineers.shared import own
 from engineers.shared.own import (
     NotTrusted,
     declares,
@@ -143,11 +144,11 @@ def test_what_is_not_trusted_is_not_run_and_the_packages_of_this_project_need_no
         ("own_exits:make", r"^'own_exits' cannot be imported \(its code raised SystemExit: 0\)$", "own_exits"),
         ("own_raises:make", r"\(its code raised ZeroDivisionError: division by zero\)$", "own_raises"),
         ("own_needs:make", r"^'own_needs' cannot be imported \(No module named 'nowhere_at_all'\)$", "nowhere_at_all"),
-        (":make", r"^'' cannot be imported \(Empty module name\)$", ""),
+        (":make", r"^':make' cannot be imported \(write package.module:object\)$", ""),
         ("own_fine:nothing", r"^own_fine has no 'nothing' \(own_fine is /.*own_fine.py\)$", "own_fine"),
         ("own_folder:make", r"^own_folder has no 'make' \(own_folder is the folder /.*own_folder\)$", "own_folder"),
         ("sys:nothing", r"^sys has no 'nothing' \(sys is a module of Python itself\)$", "sys"),
-        ("own_fine", r"^own_fine has no '' \(own_fine is /.*own_fine.py\)$", "own_fine"),
+        ("own_fine", r"^'own_fine' cannot be imported \(write package.module:object\)$", "own_fine"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_found_is_said_with_the_module_that_is_missing(tmp_path, monkeypatch, place, said, module):
@@ -267,3 +268,12 @@ def test_a_pydantic_error_is_a_sentence_for_each_fault_with_its_place_and_its_va
         Dish.model_validate(3)
     assert in_sentences(whole.value) == "Input should be a valid dictionary or instance of Dish"
     assert in_sentences(whole.value, "menu").startswith("menu=3: Input")
+
+
+def test_our_own_modules_are_not_trusted_when_a_caller_names_them():
+    """Trust of a module lets files set every option of what it holds."""
+    assert own.chosen_in({"kind": "envtuning.trainees.sb3:SB3Trainee", "name": ["mine.worlds:World"]}) == {
+        "mine.worlds"
+    }
+    own.chosen("trainee", {"kind": "envtuning.trainees.sb3:SB3Trainee"})
+    assert not own.is_trusted("envtuning.trainees.sb3")
