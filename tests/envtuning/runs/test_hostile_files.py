@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -93,10 +94,18 @@ def test_too_many_seeds_or_stages_on_the_command_line_are_told_at_once():
         assert len(output) < 300
 
 
-def test_keys_of_merged_mappings_may_be_overwritten():
-    assert read_mapping("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}") == {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": 2}}
+def test_a_key_stands_once_in_a_mapping_and_mappings_are_not_merged():
     with pytest.raises(NotReadable, match="'x' twice"):
         read_mapping("b: {x: 1, 'x': 2}")
+    bomb = "a0: &a0 {x: 1}\n"
+    bomb += "".join(f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}\n" for i in range(1, 9))
+    began = time.process_time()
+    with pytest.raises(NotReadable, match=r"merge key << \(line 2\): write the values out"):
+        read_mapping(bomb)
+    with pytest.raises(NotReadable, match=r"'1:1:1.*base 60: put it in quotes"):
+        read_mapping("seed: " + ":".join(["1"] * 200_000))
+    assert time.process_time() - began < 5
+    assert read_mapping("a: '1:30'\nb: 0x10\nc: -1.5e3\nd: 1_000") == {"a": "1:30", "b": 16, "c": -1500.0, "d": 1000}
 
 
 @pytest.mark.parametrize("body", ["raise OSError('gone')", "import sys; sys.exit(0)", "1 / 0"])
