@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engineers.report import SliceResult, Split
@@ -91,9 +92,7 @@ class Tally(BaseModel):
         if outcome.failure and not outcome.success:
             counts.failures[outcome.failure] += 1
 
-    def observe_many(
-        self, slices: Sequence[str], successes: Sequence[bool], scores: Sequence[float] | None = None
-    ) -> None:
+    def observe_many(self, slices: Sequence[str], successes: ArrayLike, scores: ArrayLike | None = None) -> None:
         """Count finished episodes, all of them first visits. Without ``scores``, a success scores 1 and a failure 0."""
         won = np.asarray(successes, dtype=float)
         points = won if scores is None else np.asarray(scores, dtype=float)

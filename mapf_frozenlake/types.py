@@ -201,3 +201,10 @@ class Verdict:
     sum_of_costs_gap: int | None = None
     agents_on_goal: tuple[bool, ...] = ()
     note: str | None = None  # why ``optimal`` is unknown, and how to get it
+
+    @property
+    def score(self) -> float:
+        """Part of the agents that end on their goals without a violation of theirs; 1 if valid."""
+        at_fault = {violation.agent for violation in self.violations}
+        there = [on_goal and agent not in at_fault for agent, on_goal in enumerate(self.agents_on_goal)]
+        return sum(there) / max(1, len(there))

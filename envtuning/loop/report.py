@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean, pstdev
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +40,7 @@ def build_report(attempt: Attempt) -> StageReport:
         results=slice_results(attempt.episodes),
         training_results=outcomes.slice_results(attempt.outcomes, about.objective),
         own_config_results=slice_results(attempt.probe_episodes),
-        score_in_words=about.score_in_words if attempt.outcomes else "",
-        blind_scores=world.blind_scores(attempt.config) if attempt.outcomes else {},
-        outcomes_in_words=plan.trainee.declared.outcomes_in_words if attempt.outcomes else "",
+        **what_outcomes_are(attempt),
         failure_cases=[
             world.explain(cases, episode) for episode in spread(attempt.episodes, spec.suites.failure_cases)
         ],
@@ -52,6 +51,20 @@ def build_report(attempt: Attempt) -> StageReport:
         training=bookkeeping(attempt),
         incidents=[*log.state.incidents(), *attempt.incidents],
     )
+
+
+def what_outcomes_are(attempt: Attempt) -> dict[str, Any]:
+    """The report's fields that explain training's outcomes; a trainee's own score comes before the world's."""
+    declared, world = attempt.session.plan.trainee.declared, attempt.session.plan.world
+    if not attempt.outcomes:
+        return {}
+    own = declared.score_in_words
+    blind = attempt.trainee.blind_scores(attempt.config) if own else world.blind_scores(attempt.config)
+    return {
+        "score_in_words": own or world.about.score_in_words,
+        "blind_scores": {name: round(score, 4) for name, score in blind.items()},
+        "outcomes_in_words": declared.outcomes_in_words,
+    }
 
 
 def trainee_in_words(plan: Plan) -> str:

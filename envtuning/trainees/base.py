@@ -39,6 +39,7 @@ class Trainee(ABC):
     form: Form | None = None  # of its policy; subclasses say "acts" (on observations), "replies" (to texts) or "plans"
     reports: frozenset[str] | None = None  # the training metrics that it has, as rules may name them; None: unknown
     outcomes_in_words: str = ""  # how its policy plays in training, in a sentence for engineers: whether it samples
+    score_in_words: str = ""  # what an outcome's score is, if it is not the world's
     late_rates: Sequence[str] = ()  # metrics that a stage's report averages over the last iterations
     units: Sequence[str] | None = None  # units of its budgets; None: any
     checkpoints_inside = False  # whether a long stage is saved at every validation
@@ -56,6 +57,10 @@ class Trainee(ABC):
         Returns the call's metrics, with its whole cost. A trainee need not call ``on_iteration``: the returned cost counts.
         Raises ``TrainingDiverged`` if numbers are no longer finite, ``WorkerLost`` if it cannot continue.
         """
+
+    def blind_scores(self, config: Any) -> Mapping[str, float]:
+        """Per slice, the mean score of the best answer that ignores the question, where scores are the trainee's own."""
+        return {}
 
     @abstractmethod
     def policy(self) -> Any:

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from engineers.from_file import PLAIN, reads
-from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
+from envtuning.outcomes import Tally
+from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
+from envtuning.trainees.visited import Visited
 from envtuning.worlds.bfcl.menu import DONE, HEADING, read_menu
 
 SIZE = 2**15  # weights
@@ -169,6 +171,7 @@ class MenuTrainee(Trainee):
     """REINFORCE with the group's mean as baseline and, if ``kl`` is not 0, a penalty for leaving the first policy."""
 
     in_words = "REINFORCE over a menu of calls, from the config's reward; linear in features of the conversation."
+    outcomes_in_words = "The policy draws its calls, in several episodes of each task."
     form = "replies"
     reports = frozenset({"success_rate", "progress", "grad_norm", "kl", "zero_variance"})
     late_rates = ("kl",)
@@ -191,6 +194,7 @@ class MenuTrainee(Trainee):
         self.group, self.groups, self.kl, self.clip = group, groups, kl, clip
         self.learning_rate = learning_rate
         self.weights = np.zeros(SIZE)  # all choices are equally likely
+        self.visited = Visited()
 
     @staticmethod
     def check_options(
@@ -224,12 +228,12 @@ class MenuTrainee(Trainee):
         spent, totals = 0, np.zeros(4)
         iteration = 0
         while spent < budget:
-            metrics = self._iterate(envs, seed=seed * 10_007 + iteration)
+            metrics, outcomes = self._iterate(envs, seed=seed * 10_007 + iteration)
             iteration += 1
             spent += int(metrics["episodes"])
             totals += [metrics[name] for name in ("env_steps", "success_rate", "progress", "grad_norm")]
             if on_iteration is not None:
-                on_iteration(metrics)
+                on_iteration({**metrics, OUTCOMES: outcomes})
         means = totals / iteration
         return {
             "episodes": float(spent),
@@ -239,7 +243,7 @@ class MenuTrainee(Trainee):
             "grad_norm": float(means[3]),
         }
 
-    def _iterate(self, envs: Sequence[Any], seed: int) -> Metrics:
+    def _iterate(self, envs: Sequence[Any], seed: int) -> tuple[Metrics, Tally]:
         """Play a few tasks several times each, and take one gradient step."""
         policy = MenuPolicy(self.weights, draw=True)
         tasks = [envs[0].next_task() for _ in range(self.groups)]
@@ -268,7 +272,10 @@ class MenuTrainee(Trainee):
             raise TrainingDiverged(f"the gradient norm became {norm}: lower learning_rate")
         # Plain steps, so that features of many decisions are learned before features of one.
         self.weights += self.learning_rate * min(1.0, self.clip / max(norm, 1e-12)) * gradient
-        return {
+        outcomes = Tally()
+        for info, repeat in zip(infos, self.visited.repeats([info["task"] for info in infos]), strict=True):
+            outcomes.observe(self.world.outcome(info, repeat))
+        metrics = {
             "episodes": float(len(envs)),
             "env_steps": float(sum(map(len, taken))),
             "success_rate": float(np.mean([info["success"] for info in infos])),
@@ -278,6 +285,7 @@ class MenuTrainee(Trainee):
             "kl": kl,
             "zero_variance": flat,
         }
+        return metrics, outcomes
 
     def _gradient(self, taken: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float, float]:
         """The gradient of the mean return, the mean divergence from the first policy, and the part of groups without any difference."""
@@ -303,12 +311,14 @@ class MenuTrainee(Trainee):
 
     def save(self, folder: Path) -> None:
         np.save(folder / "weights.npy", self.weights)
+        self.visited.save(folder)
 
     def load(self, folder: Path) -> None:
         found = np.load(folder / "weights.npy")
         if found.shape != self.weights.shape or found.dtype != self.weights.dtype or not np.isfinite(found).all():
             raise ValueError(f"weights.npy must hold finite numbers of shape {self.weights.shape}")
         self.weights = found
+        self.visited.load(folder)
 
     def close(self) -> None:
         """Nothing to release."""

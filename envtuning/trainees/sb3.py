@@ -22,11 +22,13 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from engineers.from_file import DATA, PLAIN, Allowed, reads
 from engineers.shared.own import object_at
+from envtuning.outcomes import Tally
 from envtuning.seeds import derive
-from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
+from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.privates import sb3 as privates
 from envtuning.trainees.process_state import process_state, set_threads
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
+from envtuning.trainees.visited import Visited
 from envtuning.worlds.world import Cases, World, raise_unless_trains
 
 LATELY = 1_000  # a call's success rate is over at least this many of its last env steps
@@ -66,6 +68,7 @@ class SB3Trainee(Trainee):
     """
 
     in_words = "A neural policy by Stable-Baselines3, from the environment's own reward."
+    outcomes_in_words = "The policy acts as its algorithm explores; most algorithms sample."
     form = "acts"
     reports = frozenset({"success_rate", "loss"})
 
@@ -85,6 +88,7 @@ class SB3Trainee(Trainee):
         **hyperparameters: Any,
     ) -> None:
         self.report_every, self.deterministic, self.torch_threads = report_every, deterministic, torch_threads
+        self.world, self.visited = world, Visited()
         self.envs = DummyVecEnv(
             [
                 lambda copy=copy: world.make_env(
@@ -134,7 +138,7 @@ class SB3Trainee(Trainee):
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn in whole rollouts. An iteration is reported at the end of the rollout that completes ``report_every`` steps."""
         self.envs.env_method("set_config", config)
-        watch = Watch(self.report_every, on_iteration)
+        watch = Watch(self.report_every, on_iteration, self.world, self.visited)
         with process_state(seed, self.torch_threads):
             self.model.set_random_seed(seed)  # also seeds the environments, at their next reset
             privates.reset_before_learning(self.model)
@@ -156,13 +160,15 @@ class SB3Trainee(Trainee):
         return SB3Policy(own, self.deterministic, self.torch_threads, seen)
 
     def save(self, folder: Path) -> None:
-        """Weights and optimisers, in a file that loads without running code. Each ``train`` call is seeded."""
+        """Weights, optimisers and visited cases, in files that load without running code. Each ``train`` call is seeded."""
         found = {name: getattr(self.model, name) for name in privates.variables(self.model)}
         variables = {name: tensor.detach() for name, tensor in found.items() if tensor is not None}
         torch.save({"parameters": self.model.get_parameters(), "variables": variables}, folder / "model.pt")
+        self.visited.save(folder)
 
     def load(self, folder: Path) -> None:
-        """Restore the saved weights and optimisers; counters and buffers start empty."""
+        """Restore the saved weights, optimisers and visited cases; counters and buffers start empty."""
+        self.visited.load(folder)
         state = load_tensors(folder / "model.pt")
         self.model.set_parameters(state["parameters"])
         for name, value in state["variables"].items():
@@ -199,8 +205,11 @@ class SB3Policy:
 class Watch(BaseCallback):
     """Counts steps, episodes and successes, and reports an iteration at the end of a rollout."""
 
-    def __init__(self, report_every: int, on_iteration: OnIteration | None) -> None:
+    def __init__(
+        self, report_every: int, on_iteration: OnIteration | None, world: World[Any], visited: Visited
+    ) -> None:
         super().__init__()
+        self.world, self.visited, self.outcomes = world, visited, Tally()
         self.report_every, self.on_iteration = report_every, on_iteration
         self.count: Counter[str] = Counter()
         self.history: list[Metrics] = []
@@ -211,6 +220,8 @@ class Watch(BaseCallback):
             if done:
                 self.count["episodes"] += 1
                 self.count["successes"] += bool(info["is_success"])
+                repeat = "case" in info and self.visited.repeats([info["case"]])[0]
+                self.outcomes.observe(self.world.outcome(info, repeat))
         return True
 
     def _on_rollout_start(self) -> None:
@@ -229,7 +240,8 @@ class Watch(BaseCallback):
             metrics["success_rate"] = count["successes"] / count["episodes"]
         self.history.append(metrics | losses(self.logger.name_to_value, self.model))
         if self.on_iteration is not None:
-            self.on_iteration(self.history[-1])
+            self.on_iteration({**self.history[-1], OUTCOMES: self.outcomes})
+        self.outcomes = Tally()
 
     def summary(self) -> Metrics:
         """The call's metrics: sums of the counts, and the success rate of its last episodes."""

@@ -46,6 +46,10 @@ class GymTask(World[C, GymCases]):
         said = info.get("is_success", info.get("success"))
         return bool(said) if said is not None else terminated and reward > 0
 
+    def score(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:
+        """How well the episode went, 0 to 1, by its last step; ``about.score_in_words`` says what it is. By default 1 for a success."""
+        return float(self.success(reward, terminated, info))
+
     def failure(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> str:
         """The kind of a failed episode; ``about.failures`` says what each means."""
         return "failed" if terminated else "out_of_time"

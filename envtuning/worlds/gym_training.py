@@ -16,7 +16,8 @@ from envtuning.worlds.world import Cases, InfeasibleConfig
 class TrainingEnv(gym.Env):
     """Every reset draws a slice by its share and a training seed for its case; the sequence depends only on the seed.
 
-    ``set_config`` takes effect at the next reset. A step's ``info`` has the ``slice``, and at the end ``is_success``.
+    ``set_config`` takes effect at the next reset. A step's ``info`` has the ``slice``, and at the end ``is_success``, ``score``, the
+    ``failure`` of an episode that failed, and the ``case``, which is equal for cases that are the same to a learner.
     """
 
     def __init__(self, world: GymTask[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
@@ -26,7 +27,7 @@ class TrainingEnv(gym.Env):
         self._next: tuple[Any, dict[str, gym.Env]] | None = None
         self._shares = world.slices(self.config)
         self._slice = next(iter(self.envs))
-        self._steps = 0  # of the episode
+        self._steps, self._case = 0, ""  # of the episode
         self.observation_space, self.action_space = spaces_of(self.current)
         super().reset(seed=seed)
 
@@ -74,7 +75,8 @@ class TrainingEnv(gym.Env):
         for _ in range(PATIENCE):
             number = int(self.np_random.integers(TRAINING_SEEDS.stop))
             observation, info = self.current.reset(seed=number, options=options)
-            if digest(self.world.fingerprint(self.current, number)) not in self.held_out:
+            self._case = digest(self.world.fingerprint(self.current, number))
+            if self._case not in self.held_out:
                 return observation, info | {"slice": self._slice}
         raise InfeasibleConfig(
             f"slice {self._slice}: {PATIENCE:,} seeds in a row gave only held-out cases, so there is nothing to train on: "
@@ -87,7 +89,11 @@ class TrainingEnv(gym.Env):
         truncated = truncated or self._steps >= self.world.max_steps
         info = info | {"slice": self._slice}
         if terminated or truncated:
-            info["is_success"] = self.world.success(float(reward), bool(terminated), info)
+            last = (float(reward), bool(terminated), info)
+            success = self.world.success(*last)
+            info |= {"is_success": success, "score": self.world.score(*last), "case": self._case}
+            if not success:
+                info["failure"] = self.world.failure(*last)
         return observation, float(reward), bool(terminated), bool(truncated), info
 
     def render(self) -> Any:

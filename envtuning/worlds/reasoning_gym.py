@@ -72,6 +72,7 @@ def reasoning_gym_world() -> TextWorld:
         {name: task_of(name, CURRICULA[name]().attributes if name in CURRICULA else {}) for name in USED},
         "Questions of reasoning-gym's datasets, each asked in full; the reply is the answer alone, or ends with <answer>…</answer>. "
         "A higher level of a knob asks for longer or harder questions.",
+        score_in_words="reasoning-gym's own score of the answer",
     )
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -29,6 +29,7 @@ from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, apportioned, digest, draw_cases
 from envtuning.worlds.gym_task import FAILURES
 from envtuning.worlds.talk_world import TalkWorld
+from envtuning.worlds.text_scores import Asked, Scorer, blind_score, in_words, same
 from envtuning.worlds.world import About, Cases, InfeasibleConfig, Lesson
 
 K = TypeVar("K", bound="TaskKnobs")
@@ -36,6 +37,7 @@ K = TypeVar("K", bound="TaskKnobs")
 MAX_QUESTION, MAX_SAMPLED = 1_000_000, 1_000  # characters of the spaces' texts; longer replies are read too
 MAX_REPLY = 1_000_000  # characters of a reply that are read
 LONGER = 1_000  # characters that an answer may have beyond twice the length of the right one
+BLIND = 400  # questions of a slice from which the score of a blind guess is estimated
 DEEPEST = 20  # levels of nested brackets in an answer
 OPENING, CLOSING = "([{", ")]}"
 
@@ -48,26 +50,13 @@ class TaskKnobs(BaseModel):
     share: float = Field(1.0, ge=0.0, le=1.0, description="Part of the data.")
 
 
-class Asked(NamedTuple):
-    """A question with its right answer."""
-
-    question: str
-    answer: str
-    data: Any = None  # further data for the scorer; in memory only
-
-
-def same(answer: str, asked: Asked) -> float:
-    """1 if the answer is exactly right, except for surrounding blanks; else 0."""
-    return float(answer.strip() == asked.answer.strip())
-
-
 @dataclass(frozen=True)
 class Task(Generic[K]):
     """One kind of question: its knobs, its draw, and the score of an answer."""
 
     knobs: type[K]
     make: Callable[[np.random.Generator, K], tuple[str, str] | Asked]  # a pure function of its arguments
-    score: Callable[[str, Asked], float] = same  # 0 to 1, where 1 is success
+    score: Scorer = same  # 0 to 1, where 1 is success
 
 
 def ask(task: Task[K], knobs: K, seed: int) -> Asked:
@@ -138,6 +127,7 @@ class TextWorld(TalkWorld[Any]):
         if not tasks:
             raise ValueError(f"the world {name!r} has no task: give at least one")
         self.tasks = dict(tasks)
+        self._blind: dict[tuple[str, str], float] = {}  # by task and knobs
         self.config_type = config_of(self.tasks)
         general = About(
             name=name,
@@ -152,6 +142,7 @@ class TextWorld(TalkWorld[Any]):
             },
             case="question",
             unit="samples",
+            score_in_words=in_words({name: task.score for name, task in self.tasks.items()}),
         )
         self.about = replace(general, **about)
 
@@ -165,6 +156,19 @@ class TextWorld(TalkWorld[Any]):
                 raise InfeasibleConfig(
                     f"slice {name}: no question can be drawn ({type(error).__name__}: {error})"
                 ) from error
+
+    def score(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:
+        return reward
+
+    def blind_scores(self, config: Any) -> dict[str, float]:
+        return {name: self._blind_score(name, config.tasks[name]) for name in self.slices(config)}
+
+    def _blind_score(self, name: str, knobs: TaskKnobs) -> float:
+        task, key = self.tasks[name], (name, knobs.model_dump_json(exclude={"share"}))
+        if key not in self._blind:
+            asked = [ask(task, knobs, number) for number in range(BLIND)]
+            self._blind[key] = blind_score(asked, lambda answer, one: judged(task, answer, one)[0])
+        return self._blind[key]
 
     def make(self, config: Any, slice: str) -> QuestionEnv:
         return QuestionEnv(self.tasks[slice], config.tasks[slice])
@@ -195,7 +199,7 @@ class TextWorld(TalkWorld[Any]):
 
     def lessons(self, config: Any, count: int, *, seed: int, exclude: Sequence[Cases]) -> list[Lesson]:
         drawn = self.training(config, count, seed=seed, exclude=exclude)
-        return [Lesson(asked.question, asked.answer) for _, asked in drawn]
+        return [Lesson(asked.question, asked.answer, case.slice) for case, asked in drawn]
 
 
 def config_of(tasks: Mapping[str, Task[Any]]) -> type[BaseModel]:

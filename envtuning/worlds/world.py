@@ -15,6 +15,7 @@ from engineers.knobs import KnobError, dump, find_knobs
 from engineers.report import FailureCase, Split
 from engineers.roles import WHOLE, find_slices, shares_of
 from engineers.shared.errors import UserError
+from envtuning.outcomes import Outcome
 from envtuning.worlds.episodes import Episode
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Lesson(NamedTuple):
 
     question: str
     answer: str
+    slice: str = ONE_SLICE
 
 
 class World(ABC, Generic[C, K, E]):
@@ -144,6 +146,12 @@ class World(ABC, Generic[C, K, E]):
     def drawn(self, config: C, cases: K) -> dict[str, dict[str, float]]:
         """Per slice, statistics of the probed cases: shares, sizes, distances. Empty by default."""
         return {}
+
+    def outcome(self, info: Mapping[str, Any], repeat: bool = False) -> Outcome:
+        """The outcome of an episode of ``make_env``, by its last info: ``slice``, ``is_success`` or ``success``, ``score``, ``failure``."""
+        success = bool(info.get("is_success", info.get("success")))
+        failure = "" if success else str(info.get("failure") or "")
+        return Outcome(str(info.get("slice", ONE_SLICE)), success, float(info.get("score", success)), failure, repeat)
 
     def blind_scores(self, config: C) -> dict[str, float]:
         """Per slice, the mean score of the best answer that ignores the question. Empty where it is not known."""

@@ -66,11 +66,12 @@ class Recordable:
 def outcome(batch: LakeBatch, env: int = 0) -> dict[str, Any]:
     """The entries of ``info`` for a finished episode."""
     success, optimal = bool(batch.success[env]), int(batch.optimal[env])
-    score = {"throughput": float(batch.throughput[env])} if batch.lifelong[env] else {}
-    return score | {
+    lifelong = {"throughput": float(batch.throughput[env])} if batch.lifelong[env] else {}
+    return lifelong | {
         "success": success,
         "is_success": success,  # Stable-Baselines3's name
         "valid": bool(batch.valid[env]),
+        "score": float(batch.score[env]),
         "optimal": None if optimal < 0 else bool(optimal),
         "slice": batch.slices[env],
     }

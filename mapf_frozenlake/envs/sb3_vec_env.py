@@ -165,7 +165,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         final = info["final_info"]
         outcome = {name: final[name][row] for name in SUCCESS_KEYS}
         outcome["is_success"] = outcome[self._success_key]
-        outcome["slice"] = final["slice"][row]
+        outcome |= {"slice": final["slice"][row], "score": float(final["score"][row])}
         if final.get("_throughput", _NOBODY)[row : row + 1].any():
             outcome["throughput"] = float(final["throughput"][row])
         elapsed = round(time.time() - self._began, 6)

@@ -177,6 +177,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             "success": verdict.valid,
             "is_success": verdict.valid,
             "valid": verdict.valid,
+            "score": verdict.score,
             "optimal": verdict.optimal,
             "slice": self.batch.current_slices[0],
         }
@@ -202,7 +203,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         if self._over:
             info |= outcome(self.batch)
             if self._unread:
-                info |= {"valid": False, "optimal": None if info["optimal"] is None else False}
+                info |= {"valid": False, "score": 0.0, "optimal": None if info["optimal"] is None else False}
         step, horizon = int(self.batch.step_count[0]), int(self.batch.horizon[0])
         positions = self.batch.positions[0, : instance.num_agents]
         goals = self.batch.goals[0, : instance.num_agents] if self._rules.on_goal == "next" else None

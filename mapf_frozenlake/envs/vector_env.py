@@ -162,9 +162,10 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             "success": batch.success & over,
             "is_success": batch.success & over,
             "valid": batch.valid & over,
+            "score": batch.score * over,
             "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
             "slice": np.where(over, batch.slices, _NO_SLICE),
-        } | dict.fromkeys(("_success", "_is_success", "_valid", "_optimal", "_slice"), over)
+        } | dict.fromkeys(("_success", "_is_success", "_valid", "_score", "_optimal", "_slice"), over)
         if (lifelong := over & batch.lifelong).any():
             outcome |= {"throughput": batch.throughput * lifelong, "_throughput": lifelong}
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:

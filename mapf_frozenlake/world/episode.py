@@ -78,6 +78,7 @@ def advance(state, e, actions):
         away += cells[i] != goals[i]
         if events[i] != _NONE and events[i] != _BLOCKED:
             episode.violated = True
+            state.at_fault[e, i] = True
     success = away == 0
     waits = episode.on_goal == WAIT
     if not waits:
@@ -97,6 +98,11 @@ def advance(state, e, actions):
     episode.ended_on_goal = episode.on_goal
     if episode.on_goal == NEXT:
         success = away == 0 and not fell
+    arrived = 0
+    for i in range(count):
+        there = cells[i] == goals[i] if waits else state.num_reached[e, i] > 0
+        arrived += there and not state.at_fault[e, i]
+    episode.score = arrived / np.float64(count)
     goals = 0
     for i in range(count):
         goals += state.num_reached[e, i]

@@ -20,6 +20,10 @@ EPISODE = np.dtype(
         ("team", np.float64),  # mean reward of the last step over the agents that take part
         ("ahead", np.float64),  # chance that a moving agent goes in its chosen direction; 1: not slippery
         ("throughput", np.float64),  # of the last finished episode: goals reached, over the horizon
+        (
+            "score",
+            np.float64,
+        ),  # of the last finished episode: part of the agents on their goals, without a violation of theirs
         ("horizon", np.int32),
         ("step", np.int32),  # steps taken in this episode
         ("makespan", np.int32),  # least possible makespan, certified; -1 unknown
@@ -64,6 +68,7 @@ class State(NamedTuple):
     first_goals: NDArray[np.int32]  # [n, A]: at the start of the episode
     reached: NDArray[np.bool_]  # [n, A]: whether the last step reached the goal; not kept up to date under WAIT
     num_reached: NDArray[np.int32]  # [n, A]: goals reached in this episode; 0 under WAIT
+    at_fault: NDArray[np.bool_]  # [n, A]: whether the agent has had a violation in this episode
     targets: NDArray[np.int32]  # [n, A]: scratch of the joint move
     occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 if free; always agrees with `cells`
     owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 without one, SEVERAL
@@ -102,6 +107,7 @@ def make_state(
         first_goals=np.zeros(slots, np.int32),
         reached=np.zeros(slots, np.bool_),
         num_reached=np.zeros(slots, np.int32),
+        at_fault=np.zeros(slots, np.bool_),
         targets=np.zeros(slots, np.int32),
         occupant=np.zeros((num_envs, area), np.int16),
         owner=np.zeros((num_envs, area), np.int16),
@@ -148,6 +154,7 @@ def place(state, e, row, boards):
         state.starts[e, i] = state.cells[e, i]
         state.first_goals[e, i] = state.goals[e, i]
         state.num_reached[e, i] = 0
+        state.at_fault[e, i] = False
     if state.distance.shape[2] > 0:
         for i in range(num_agents[row]):
             spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue[e])

@@ -90,6 +90,12 @@ class LakeView:
         return self._fields["optimal"]
 
     @property
+    def score(self) -> NDArray[np.float64]:
+        """[n]: of the last finished episode: part of the agents on their goals (that have reached one, if goals follow each other)
+        without a violation of theirs; 1 if valid."""
+        return self._fields["score"]
+
+    @property
     def throughput(self) -> NDArray[np.float64]:
         """[n]: of the last finished episode: goals reached, over the horizon. 0 under on_goal="wait"."""
         return self._fields["throughput"]

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from envtuning.outcomes import Counts, Tally
 from envtuning.trainees.menu import SIZE, Choice, MenuPolicy, MenuTrainee, advantages, probabilities
 from envtuning.worlds.bfcl.menu import DONE, shown
+from envtuning.worlds.world import World
 from tests.envtuning.hash_seeded import assert_the_same, world
 
 BOUNDS = {"group": 2, "groups": 1, "learning_rate": 1e-9, "kl": 0.0, "clip": 1e-9}
@@ -97,6 +99,7 @@ class Button:
     """A world of one question: who presses it is paid, who does not is not; ``turns`` times over."""
 
     turns = 2
+    outcome = World.outcome
 
     def make_env(self, config, *, exclude, capacity, seed):
         env = Button()
@@ -110,7 +113,11 @@ class Button:
     def step(self, reply):
         self.turn += 1
         over, paid = self.turn == self.turns, float(reply == "[press()]")
-        return self._said(), paid, over, False, {"turn": self.turn, "success": paid, "progress": paid / 2}
+        return self._said(), paid, over, False, self._info(paid)
+
+    def _info(self, paid):
+        told = {"turn": self.turn, "success": paid, "progress": paid / 2}
+        return told | {"score": paid / 2, "slice": "base", "task": "button"}
 
     def _said(self):
         return "User: press\n" + shown(["[press()]", DONE])
@@ -122,6 +129,10 @@ def test_training_plays_whole_groups_adds_up_what_was_spent_and_learns():
     found = trainee.train(config, 17, seed=0, on_iteration=told.append)
     assert (found["episodes"], found["env_steps"]) == (24.0, 48.0)
     assert [one["episodes"] for one in told] == [8.0] * 3
+    for iteration, one in enumerate(told):
+        won = 8 * one["success_rate"]
+        counts = {"base": Counts(episodes=8, successes=won, score_sum=won / 2)}
+        assert one["outcomes"] == (Tally(repeats=counts) if iteration else Tally(first=counts))
     for name in ("success_rate", "progress", "grad_norm"):
         assert found[name] == pytest.approx(np.mean([one[name] for one in told]))
     assert all(one["success_rate"] == 2 * one["progress"] for one in told)
@@ -176,6 +187,7 @@ def test_training_gives_the_figures_that_it_has_always_given():
     found = trainee.train(SimpleNamespace(tool_style="menu"), 32, seed=2**61, on_iteration=told.append)
     figures = {"episodes": 32.0, "env_steps": 64.0, "success_rate": 1.0, "progress": 0.5, "grad_norm": 0.76436246}
     assert found == pytest.approx(figures)
+    assert told[0].pop("outcomes").episodes == 32
     assert told == [pytest.approx(figures | {"reward": 1.90625, "kl": 0.58000849, "zero_variance": 0.25})]
 
 

@@ -24,38 +24,38 @@ def test_a_failed_reply_that_was_cut_failed_for_that():
     assert named(FailureKind.PARSE_ERROR, True) == "truncated"
 
 
-def test_replies_are_counted_by_slice_and_failure(outcomes):
-    for name, failure in [
-        ("4", None),
-        ("4", "hole"),
-        ("3", None),
-        ("4", "hole"),
-        ("4", "parse_error"),
-        ("3", "truncated"),
-    ]:
-        outcomes.count(name, failure)
-    assert outcomes.replies == 6
-    assert outcomes.metrics() == {"success_rate": 2 / 6, "parse_error_rate": 1 / 6, "truncated_rate": 1 / 6}
-    three, four = outcomes.results()
-    assert (three.name, three.episodes, three.metrics, three.failures) == (
-        "3",
-        2,
-        {"valid_rate": 0.5},
-        {"truncated": 1},
+def played(outcomes, *episodes):
+    """Count replies given as (slice, question, failure, score)."""
+    rows = [{"slice": name, "case": question} for name, question, _, _ in episodes]
+    failures, scores = [one[2] for one in episodes], [one[3] for one in episodes]
+    outcomes([""] * len(rows), rows, [[END]] * len(rows), paid=[0.0] * len(rows), failure=failures, score=scores)
+
+
+def test_replies_are_counted_by_slice_with_their_scores_and_failures_and_later_ones_to_a_question_are_repeats(outcomes):
+    played(
+        outcomes, ("4", "a", None, 1.0), ("4", "a", "hole", 0.5), ("3", "b", None, 1.0), ("3", "b", "truncated", 0.25)
     )
-    assert (four.name, four.episodes, four.metrics) == ("4", 4, {"valid_rate": 0.25})
-    assert list(four.failures.items()) == [("hole", 2), ("parse_error", 1)]
+    played(outcomes, ("4", "a", "hole", 0.5), ("4", "c", "parse_error", 0.0))
+    assert outcomes.metrics() == {"success_rate": 2 / 6, "parse_error_rate": 1 / 6, "truncated_rate": 1 / 6}
+    assert outcomes.tally.dump() == {
+        "first": {
+            "3": {"episodes": 2, "successes": 1, "score_sum": 1.25, "failures": {"truncated": 1}},
+            "4": {"episodes": 3, "successes": 1, "score_sum": 1.5, "failures": {"hole": 1, "parse_error": 1}},
+        },
+        "repeats": {"4": {"episodes": 1, "score_sum": 0.5, "failures": {"hole": 1}}},
+    }
 
 
 def test_played_conversations_are_paid_as_their_environment_judged_them(outcomes):
-    rows = [{"slice": 3}, {"slice": 4}]
-    assert outcomes(["a", "b"], rows, [[1], []], paid=[0.5, 1.0], failure=["hole", None]) == [0.5, 1.0]
-    assert outcomes(["a", "b"], rows, [[1], []], paid=[0.25, 0.0], failure=[None, None]) == [0.25, 0.0]
+    rows = [{"slice": 3, "case": "a"}, {"slice": 4, "case": "b"}]
+    told = {"paid": [0.5, 1.0], "failure": ["hole", None], "score": [0.5, 1.0]}
+    assert outcomes(["a", "b"], rows, [[1], []], **told) == [0.5, 1.0]
+    assert outcomes(["a", "b"], rows, [[1], []], **told | {"paid": [0.25, 0.0]}) == [0.25, 0.0]
     assert outcomes.rewards == [0.5, 1.0, 0.25, 0.0]
-    assert outcomes.slices["3"].failures == {"hole": 1}
+    assert outcomes.tally.first["3"].failures == {"hole": 1}
     taken = outcomes.take()
-    assert (taken.replies, taken.rewards, taken.eos) == (4, [0.5, 1.0, 0.25, 0.0], {END})
-    assert (outcomes.replies, outcomes.rewards, outcomes.metrics()) == (0, [], {})
+    assert (taken.tally.episodes, taken.rewards, taken.eos) == (4, [0.5, 1.0, 0.25, 0.0], {END})
+    assert (outcomes.tally.episodes, outcomes.rewards, outcomes.metrics()) == (0, [], {})
 
 
 def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcomes):
@@ -67,7 +67,7 @@ def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcom
     assert len(paid) == 3
     assert len(set(np.round(paid, 6))) == 1
     assert outcomes.metrics() == {"success_rate": 0.0, "parse_error_rate": 1 / 3, "truncated_rate": 2 / 3}
-    for half in ({"paid": [9.0] * 3}, {"failure": [None] * 3}):  # only both together are a verdict
+    for half in ({"paid": [9.0] * 3}, {"failure": [None] * 3}, {"score": [1.0] * 3}):  # only all together are a verdict
         assert outcomes(replies, [row["metadata"]] * 3, [[END]] * 3, **half) == paid
     for columns in (([[END]] * 2, 3), ([[END]] * 3, 2)):
         with pytest.raises(ValueError, match="shorter"):
@@ -95,26 +95,32 @@ def test_another_function_pays_what_it_will_while_failures_are_counted_as_before
         return [5.0]
 
     outcomes = Outcomes(frozenset({END}), pays)
-    assert outcomes(["a"], [{"slice": 3}], [[END]], paid=[0.0], failure=["hole"], extra=1) == [5.0]
+    assert outcomes(
+        ["a"], [{"slice": 3, "case": "a"}], [[END]], paid=[0.0], failure=["hole"], score=[0.0], extra=1
+    ) == [5.0]
     assert asked == {"extra": 1, "completions": ["a"], "ids": [[END]]}
     assert (outcomes.rewards, outcomes.metrics()["success_rate"]) == ([5.0], 0.0)
     assert outcomes.take().pays is pays
 
 
-def test_the_counts_of_all_processes_are_added_up(outcomes, monkeypatch):
+def test_the_counts_and_questions_of_all_processes_are_added_up(outcomes, monkeypatch):
     import accelerate.utils
 
-    outcomes.count("3", None)
-    outcomes.rewards = [1.0]
     other = Outcomes(frozenset({END}))
-    for name, failure in [("3", "hole"), ("4", None), ("4", "hole")]:
-        other.count(name, failure)
-    other.rewards = [0.0, 1.0, 0.5]
-    monkeypatch.setattr(accelerate.utils, "gather_object", lambda mine: [*mine, (other.slices, other.rewards)])
+    played(outcomes, ("3", "a", None, 1.0))
+    played(other, ("3", "b", "hole", 0.5), ("4", "c", None, 1.0), ("4", "c", "hole", 0.0))
+    outcomes.rewards, other.rewards = [1.0], [0.0, 1.0, 0.5]
+    theirs = (other.tally, other.rewards, other.visited.take())
+    monkeypatch.setattr(accelerate.utils, "gather_object", lambda mine: [*mine, theirs])
     whole = outcomes.of_all_processes()
     assert whole.rewards == [1.0, 0.0, 1.0, 0.5]
-    assert [(row.name, row.episodes, row.metrics["valid_rate"], row.failures) for row in whole.results()] == [
-        ("3", 2, 0.5, {"hole": 1}),
-        ("4", 2, 0.5, {"hole": 1}),
-    ]
-    assert outcomes.replies == 1
+    assert whole.tally.dump() == {
+        "first": {
+            "3": {"episodes": 2, "successes": 1, "score_sum": 1.5, "failures": {"hole": 1}},
+            "4": {"episodes": 2, "successes": 1, "score_sum": 1.0, "failures": {"hole": 1}},
+        }
+    }
+    assert outcomes.tally.episodes == 1
+    outcomes.take()
+    played(outcomes, ("4", "c", None, 1.0), ("4", "d", None, 1.0))  # another process was trained on c
+    assert (outcomes.tally.first["4"].episodes, outcomes.tally.repeats["4"].episodes) == (1, 1)

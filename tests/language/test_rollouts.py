@@ -11,7 +11,7 @@ import mapf_frozenlake as mfl
 from envtuning.trainees.language import rollouts
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.policy import ReplyPolicy
-from envtuning.trainees.language.rollouts import Recorder, rollout
+from envtuning.trainees.language.rollouts import Judged, Recorder, rollout
 from envtuning.trainees.language.tasks import EnvTurns, LakeTurns
 from envtuning.trainees.language.tokenizer import CHAT_TEMPLATE, begun_thought, prompt_ids, small_tokenizer, turn_markup
 from envtuning.worlds.lakes.play import play_lakes
@@ -240,7 +240,7 @@ class PaidByLength(LakeTurns):
 
     def judge(self, case, talk):
         written = sum(len(turn["content"]) for turn in talk.messages if turn["role"] == "assistant")
-        return written / 100, "goal_missed"
+        return Judged(written / 100, "goal_missed", 0.0)
 
 
 @pytest.mark.parametrize("unit", ["tokens", pytest.param("samples", marks=pytest.mark.prove)])

@@ -75,7 +75,7 @@ def test_a_walk_over_a_lake_is_worth_its_configs_reward_by_the_judges_verdict_an
         talk = Conversation(
             rewards=[0.5, 0.25], infos=[*infos[:-1], infos[-1] | last], replies=[Reply("x", truncated=cut)]
         )
-        return tasks.judge(0, talk)
+        return tasks.judge(0, talk)[:2]
 
     still = [{"actions": [int(Action.WAIT)] * 2}] * 2
     off = [{"actions": [int(Action.UP)] * 2}] * 3
@@ -112,8 +112,11 @@ def test_training_and_validation_agree_on_every_walk():
     envs, seeds, options = zip(*map(tasks.begin, range(40)), strict=True)
     talks = converse(envs, policy, seeds=seeds, options=options)
     trained = [tasks.judge(case, talk) for case, talk in enumerate(talks)]
-    assert trained == [(one.metrics["valid_rate"], one.failure) for one in validated]
-    assert {failure for _, failure in trained} >= {None, "parse_error"}
+    scores = [0.0 if one.verdict is None else one.verdict.score for one in validated]
+    assert trained == [
+        (one.metrics["valid_rate"], one.failure, score) for one, score in zip(validated, scores, strict=True)
+    ]
+    assert {failure for _, failure, _ in trained} >= {None, "parse_error"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_training_and_validation_agree_on_every_walk():
 )
 def test_a_conversation_with_another_world_fails_as_its_last_word_says(infos, cut, kind):
     talk = Conversation(rewards=[1.0, -0.5], infos=infos, replies=[Reply("x", truncated=cut)])
-    assert EnvTurns(None, {}, ()).judge(0, talk) == (0.5, kind)
+    assert EnvTurns(None, {}, ()).judge(0, talk) == (0.5, kind, float(kind is None))
 
 
 def test_a_case_of_another_world_is_its_environment_reset_with_the_cases_own_seed():

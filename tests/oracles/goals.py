@@ -32,7 +32,7 @@ class Episode:
         self.everybody = list(self.cells)
         self.num_reached = dict.fromkeys(self.cells, 0)
         self.steps = 0
-        self.violated = False
+        self.at_fault = set()
         self.over = False
 
     def step(self, actions):
@@ -43,7 +43,7 @@ class Episode:
         )
         self.cells = {agent: tuple(cell) for agent, cell in zip(present, after.tolist())}
         self.steps += 1
-        self.violated |= any(event not in (Event.NONE, Event.BLOCKED) for event in events)
+        self.at_fault |= {agent for agent, event in zip(present, events) if event not in (Event.NONE, Event.BLOCKED)}
         reached = [agent for agent in present if self.cells[agent] == self.goals[agent]]
         fell = bool((events == Event.HOLE).any())
         if self.on_goal == "wait":
@@ -65,6 +65,19 @@ class Episode:
         if self.on_goal == "next":
             self.success = all(self.num_reached.values()) and not fell
         return [paid[agent] for agent in self.everybody], terminated, truncated
+
+    @property
+    def violated(self):
+        return bool(self.at_fault)
+
+    @property
+    def score(self):
+        """Part of the agents that are on their goals (have reached one, if they leave or get others) without a fault."""
+        if self.on_goal == "wait":
+            there = {agent for agent in self.everybody if self.cells[agent] == self.goals[agent]}
+        else:
+            there = {agent for agent in self.everybody if self.num_reached[agent]}
+        return len(there - self.at_fault) / len(self.everybody)
 
     def window(self, agent, side):
         """The four planes of "ego", float[4, side, side]; zeros for an agent that has left."""

@@ -46,6 +46,9 @@ def test_verdict_follows_from_the_rules(case):
     verdict = mfl.judge(instance, plan)
     fault, history = first_fault(instance, plan)
     goals = cells(instance.goals)
+    blameless = set(range(instance.num_agents)) - {fault.agent for fault in verdict.violations}
+    assert verdict.score == sum(verdict.agents_on_goal[agent] for agent in blameless) / instance.num_agents
+    assert (verdict.score == 1.0) == verdict.valid
     if fault is not None:
         assert not verdict.valid
         assert (verdict.violations[0].step, verdict.failure) == fault

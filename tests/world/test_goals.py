@@ -48,6 +48,7 @@ def test_the_batch_plays_and_shows_what_plain_python_does(mode: str, world: str)
     batch.seed(np.arange(12))
     rng = np.random.default_rng(0)
     goals_reached = ended = 0
+    scores = set()
     batch.reset()
     episodes = [Episode(batch.instance(env), mode, 25) for env in range(12)]
     for _ in range(120):
@@ -73,12 +74,15 @@ def test_the_batch_plays_and_shows_what_plain_python_does(mode: str, world: str)
                     assert bool(batch.success[env]) == episode.success
                     assert bool(batch.valid[env]) == (episode.success and not episode.violated)
                     assert mode == "wait" or batch.optimal[env] == -1
+                    assert batch.score[env] == episode.score
+                    scores.add(episode.score)
                     assert batch.throughput[env] == sum(episode.num_reached.values()) / 25
             assert batch.active[env].tolist() == [agent in episode.cells for agent in range(agents)]
             for agent in range(agents):
                 assert tuple(batch.positions[env, agent]) == episode.cells.get(agent, (-1, -1))
                 np.testing.assert_array_equal(planes[env, agent], episode.window(agent, window))
     assert ended > 12
+    assert len(scores) > 1, "some agents arrive without a fault, and others do not"
     assert mode == "wait" or goals_reached > 50
 
 
@@ -305,7 +309,7 @@ def test_the_throughput_is_goals_over_the_horizon() -> None:
     with_a_fall = gym.make(ID, desc=["SG", "HF"], on_goal="next", horizon=6)
     with_a_fall.reset(seed=0)
     assert with_a_fall.step([1])[4] | {"events": None} == {
-        "events": None, "success": False, "is_success": False, "valid": False, "optimal": None, "slice": None, "throughput": 0.0,
+        "events": None, "success": False, "is_success": False, "valid": False, "score": 0.0, "optimal": None, "slice": None, "throughput": 0.0,
     }  # fmt: skip
 
 

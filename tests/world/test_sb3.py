@@ -39,7 +39,7 @@ def test_it_plays_what_a_dummy_vec_env_plays() -> None:
             ended += 1
             mine, other = left[3][row], right[3][row]
             np.testing.assert_array_equal(mine["terminal_observation"], other["terminal_observation"])
-            for name in ("is_success", "success", "valid", "optimal", "slice", "TimeLimit.truncated"):
+            for name in ("is_success", "success", "valid", "score", "optimal", "slice", "TimeLimit.truncated"):
                 assert mine[name] == other[name]
             assert mine["episode"]["r"] == pytest.approx(other["episode"]["r"], abs=1e-6)
             assert mine["episode"]["l"] == other["episode"]["l"]

@@ -62,7 +62,7 @@ class LakeSampler:
                 counts["successes"] += int((env.success[ended] > 0).sum())
                 counts["valid"] += int((env.valid[ended] > 0).sum())
                 counts["episode_steps"] += int(env.step_count[ended].sum())
-                self.tally.observe_many([str(name) for name in env.slices[ended]], (env.valid[ended] > 0).tolist())
+                self.tally.observe_many(env.slices[ended].tolist(), env.valid[ended] > 0, env.score[ended])
         rollout.values[-1][env.active] = _forward(network, rollout.rows[-1][env.active])[1]
         counts["env_steps"] = int(rollout.moved.sum())
         counts["reward"] = float(rollout.rewards.sum() / rollout.active.sum(axis=2).mean())

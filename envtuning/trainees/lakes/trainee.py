@@ -52,7 +52,7 @@ class LakeTrainee(Trainee):
             "max_agents": capacity["max_agents"],
         }
         self.lake_kwargs = self.env_kwargs | {"exclude": list(exclude), "pool_size": self.options.pool_size}
-        self.tally = Tally()  # of the episodes that the latest iteration ended, if the subclass counts them
+        self.tally = Tally()  # of the episodes that the latest iteration ended
         self.make(seed)
 
     @classmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from trl import GRPOConfig, GRPOTrainer
 from engineers.backends.plain_text import missing_template
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.shared.extras import how_to_install
+from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration
 from envtuning.trainees.language.options import LanguageOptions, named
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
@@ -31,9 +32,7 @@ from envtuning.trainees.language.tasks import Tasks
 from envtuning.trainees.privates.trl import SignalTrainer, begin_stretch
 from envtuning.trainees.process_state import set_threads
 
-Metrics = dict[str, float]
 Rows = list[dict[str, Any]]
-OnIteration = Callable[[Metrics], None]
 
 SHORTEST = 24  # least tokens of a prompt with its reply: bounds the number of prompts for a budget in tokens
 
@@ -163,12 +162,14 @@ class Learner:
         """An ordinary transformers folder, with the files that only training needs beside it."""
         with quiet():
             save_state(folder, self.trainer, self.model, self.tokenizer)
+            self.outcomes.visited.save(folder)
             if (folder / GENERATION_CONFIG_NAME).exists():  # an adapter has none
                 self.habits.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
         """Restore weights and moments in place. The reference stays the run's first model."""
         load_state(folder, self.trainer, self.model)
+        self.outcomes.visited.load(folder)
 
     def close(self) -> None:
         self.folder.cleanup()
@@ -201,7 +202,7 @@ class _Watch(TrainerCallback):
             whole = state.global_step % options.steps_per_batch == 0
             control.should_training_stop |= whole and self.left <= 0
         if self.on_iteration is not None:
-            self.on_iteration(dict(step))
+            self.on_iteration({**step, OUTCOMES: counted.tally})
 
 
 def dataset(rows: Rows) -> Any:

@@ -1,7 +1,7 @@
 """``LMTrainee``: a small transformer under supervision, on the certified answers of a stage's own cases; it learns in seconds.
 
 ``options`` are ``LMOptions``. The model has random weights or is read from a folder. It is saved in transformers' format, so that
-the trainee ``grpo`` can continue from its checkpoints. A unit of budget is a question that it answers, or whose answer it is shown.
+the trainee ``grpo`` can continue from its checkpoints. A unit of budget is a question whose answer it is shown.
 """
 
 from __future__ import annotations
@@ -18,18 +18,24 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.from_file import DATA, reads
+from engineers.knobs import as_text, find_knobs, with_values
+from engineers.roles import find_slices, share_of
 from engineers.shared import untrusted
+from envtuning.outcomes import Outcome, Tally
 from envtuning.seeds import derive
-from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
+from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
-from envtuning.trainees.language.supervised import padded, step, tokens_of
+from envtuning.trainees.language.supervised import Updated, padded, step, tokens_of
 from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
+from envtuning.trainees.visited import FILE as VISITED
+from envtuning.trainees.visited import Visited
+from envtuning.worlds.text_scores import likeliest
 from envtuning.worlds.world import Form, offers
 
 UPDATES = 50  # in an iteration; their questions are drawn and encoded together
-TRIED = 16  # questions that it answers before each iteration
+BLIND = 400  # questions of a slice from which the score of a blind guess is estimated
 COUNTED = "updates.json"  # in a checkpoint: the number of updates so far
 
 
@@ -59,6 +65,11 @@ class LMTrainee(Trainee):
     """See ``Trainee`` for what its methods promise. It is deterministic, on the CPU."""
 
     in_words = "A small transformer under supervision: it is shown right answers to its training questions."
+    outcomes_in_words = "Every training question is judged just before the update on it, by the model's likeliest tokens; nothing is sampled."
+    score_in_words = (
+        "the part of the answer's tokens (its signs, unless the run says words) that the model holds likeliest, each judged after the "
+        "right ones before it"
+    )
     form: Form = "replies"
     units = ("samples",)
     reports = frozenset({"samples", "success_rate", "loss", "grad_norm"})
@@ -79,6 +90,8 @@ class LMTrainee(Trainee):
         self.model, self.tokenizer = self._begin(seed % 2**32)
         self.optimiser = torch.optim.AdamW(self.model.parameters(), betas=(0.9, 0.98))
         self.updates = 0
+        self.visited = Visited()
+        self._blind: dict[str, dict[str, float]] = {}  # by config
 
     def _begin(self, seed: int) -> tuple[Any, Any]:
         """The run's first model and its tokenizer."""
@@ -127,47 +140,64 @@ class LMTrainee(Trainee):
         return ({"CPU": LMOptions(**options).torch_threads or 1},)
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        """Learn for ``budget`` samples, including the questions that it answers. Raises ``TrainingDiverged``."""
+        """Learn for ``budget`` samples. Raises ``TrainingDiverged``."""
         history: list[Metrics] = []
         left = budget
         while left > 0:
-            history.append(self._iterate(config, left, derive(seed, "iteration", len(history))))
-            left -= int(history[-1]["samples"])
+            metrics, outcomes = self._iterate(config, left, derive(seed, "iteration", len(history)))
+            history.append(metrics)
+            left -= int(metrics["samples"])
             if on_iteration is not None:
-                on_iteration(dict(history[-1]))
+                on_iteration({**metrics, OUTCOMES: outcomes})
         return summary(history)
 
-    def _iterate(self, config: Any, most: int, seed: int) -> Metrics:
-        """Answer a few questions of the stage, then learn from others."""
-        per_slice = max(1, TRIED // len(self.world.slices(config)))
-        cases = self.world.draw(config, per_slice, seed=derive(seed, "try"), purpose="probe", exclude=self.exclude)
-        count = max(1, min(most - len(cases), UPDATES * self.options.batch))
+    def _iterate(self, config: Any, most: int, seed: int) -> tuple[Metrics, Tally]:
+        """Learn from the next questions of the stage, each judged before the update on it."""
+        count = min(most, UPDATES * self.options.batch)
         lessons = self.world.lessons(config, count, seed=derive(seed, "lessons"), exclude=self.exclude)
+        outcomes, steps = Tally(), []
         with set_threads(self.options.torch_threads):
-            played = self.world.play(self._policy(self.model), cases, config, seed=seed)
             taught = tokens_of(self.tokenizer, lessons)
-            batches = [taught[at : at + self.options.batch] for at in range(0, count, self.options.batch)]
-            steps = [self._update(batch) for batch in batches]
-        return {
-            "samples": float(count + len(cases)),
-            "success_rate": fmean(episode.succeeded for episode in played),
-            "loss": fmean(loss for loss, _ in steps),
-            "grad_norm": fmean(norm for _, norm in steps),
+            for at in range(0, count, self.options.batch):
+                batch = slice(at, at + self.options.batch)
+                steps.append(self._update(taught[batch]))
+                repeats = self.visited.repeats([lesson.question for lesson in lessons[batch]])
+                for lesson, right, part, repeat in zip(lessons[batch], *steps[-1][2:], repeats, strict=True):
+                    outcomes.observe(Outcome(lesson.slice, right, part, repeat=repeat))
+        metrics = {
+            "samples": float(count),
+            "success_rate": sum(sum(one.right) for one in steps) / count,
+            "loss": fmean(one.loss for one in steps),
+            "grad_norm": fmean(one.norm for one in steps),
         }
+        return metrics, outcomes
 
-    def _update(self, batch: Sequence[Any]) -> tuple[float, float]:
+    def blind_scores(self, config: Any) -> dict[str, float]:
+        """By the best sequence of tokens, chosen on half of some questions and judged on the others."""
+        evenly = _with_even_shares(config)
+        key = as_text(evenly)
+        if key not in self._blind:
+            lessons = self.world.lessons(evenly, BLIND * len(self.world.slices(config)), seed=0, exclude=self.exclude)
+            answers = self.tokenizer([lesson.answer for lesson in lessons], add_special_tokens=False).input_ids
+            by_slice: dict[str, list[list[int]]] = {}
+            for lesson, answer in zip(lessons, answers, strict=True):
+                by_slice.setdefault(lesson.slice, []).append(answer)
+            self._blind[key] = {name: _blind_part(found[::2], found[1::2]) for name, found in by_slice.items()}
+        return self._blind[key]
+
+    def _update(self, batch: Sequence[Any]) -> Updated:
         ids, labels = padded(batch, self.tokenizer.pad_token_id)
         self.updates += 1
         rate = self.options.learning_rate * min(1.0, self.updates / max(1, self.options.warmup))
         self.model.train()
-        loss, norm = step(self.model, self.optimiser, ids, labels, rate)
+        updated = step(self.model, self.optimiser, ids, labels, rate)
         self.model.eval()
-        if not (isfinite(loss) and isfinite(norm)):
+        if not (isfinite(updated.loss) and isfinite(updated.norm)):
             raise TrainingDiverged(
-                f"loss {loss} and gradient norm {norm}: continue from the last checkpoint with a lower learning_rate "
+                f"loss {updated.loss} and gradient norm {updated.norm}: continue from the last checkpoint with a lower learning_rate "
                 f"({self.options.learning_rate})"
             )
-        return loss, norm
+        return updated
 
     def _policy(self, model: Any) -> ReplyPolicy:
         return ReplyPolicy(
@@ -186,6 +216,7 @@ class LMTrainee(Trainee):
         with quiet():
             save_weights(folder, self.model, self.tokenizer, self.optimiser)
         (folder / COUNTED).write_text(json.dumps(self.updates) + "\n", encoding="utf-8")
+        self.visited.save(folder)
         pass_on_unseen(Path(self.options.model or folder), folder, self.boards)
 
     def load(self, folder: Path) -> None:
@@ -197,12 +228,28 @@ class LMTrainee(Trainee):
         load_weights(folder, self.model)
         load_optimiser(folder, self.optimiser)
         self.updates = updates
+        self.visited.load(folder)
 
     def slim(self, folder: Path) -> None:
-        """Only the last stage keeps the optimiser's state."""
+        """Only the last stage keeps the optimiser's state and the questions."""
         from envtuning.trainees.language.state import OPTIMISER
 
-        (folder / OPTIMISER).unlink(missing_ok=True)
+        for name in (OPTIMISER, VISITED):
+            (folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+def _with_even_shares(config: Any) -> Any:
+    """The config with the same share for every slice in use."""
+    slices = find_slices(find_knobs(config, ("*",)))
+    used = [one.share for one in slices if one.share is not None and one.share.value]
+    return with_values(config, {share.path: share_of(share, 1 / len(used)) for share in used})
+
+
+def _blind_part(chosen_by: Sequence[Sequence[int]], judged_on: Sequence[Sequence[int]]) -> float:
+    """The mean part of the second answers that the likeliest tokens of the first ones are, place by place."""
+    guess = likeliest(chosen_by)
+    hits = [sum(one == other for one, other in zip(guess, answer, strict=False)) for answer in judged_on]
+    return fmean(hit / max(1, len(answer)) for hit, answer in zip(hits, judged_on, strict=True)) if judged_on else 0.0

@@ -106,7 +106,7 @@ def teach(
     losses: list[float] = []
     model.train()
     for number, (ids, labels) in enumerate(batches_of(tokenizer, config, held_out, options)):
-        loss, _ = step(model, optimiser, ids, labels, options.learning_rate * warmed_cosine(number / batches))
+        loss = step(model, optimiser, ids, labels, options.learning_rate * warmed_cosine(number / batches)).loss
         losses.append(loss)
         if progress is not None:
             progress(min((number + 1) * options.batch, options.samples), losses[-1])

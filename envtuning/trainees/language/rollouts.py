@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.tokenizer import turn_markup
@@ -17,7 +17,17 @@ from envtuning.worlds.text_player import Conversation, Messages, Reply, converse
 Begin = Callable[
     [int], tuple[Any, int, dict[str, Any] | None]
 ]  # a case's number -> environment, seed and options of reset
-Judge = Callable[[int, Conversation], tuple[float, str | None]]  # the episode's reward and its kind of failure
+
+
+class Judged(NamedTuple):
+    """A played conversation: its reward, its kind of failure, and its score."""
+
+    paid: float
+    failure: str | None
+    score: float
+
+
+Judge = Callable[[int, Conversation], Judged]
 
 
 @dataclass
@@ -95,8 +105,9 @@ def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judg
         "completion_ids": [tape.written[: _last(tape.mine)] for tape in tapes],
         "env_mask": [tape.mine[: _last(tape.mine)] for tape in tapes],
         "logprobs": None,  # type: ignore[dict-item]  # the model's own forward pass gives them
-        "paid": [paid for paid, _ in judged],
-        "failure": [failure for _, failure in judged],
+        "paid": [one.paid for one in judged],
+        "failure": [one.failure for one in judged],
+        "score": [one.score for one in judged],
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envtuning.trainees.language.tokenizer import templated
 from envtuning.worlds.world import Lesson
@@ -35,25 +35,57 @@ def padded(taught: Sequence[Taught], pad: int) -> tuple[Any, Any]:
     return ids, labels
 
 
-def step(model: Any, optimiser: Any, ids: Any, labels: Any, rate: float) -> tuple[float, float]:
-    """One update at this learning rate, with the gradient clipped to a norm of 1; returns the loss and the norm before clipping."""
+class Updated(NamedTuple):
+    """One update: its loss, the gradient's norm before clipping, and how the model stood to each lesson before it."""
+
+    loss: float
+    norm: float
+    right: list[bool]  # whether its likeliest tokens, each after the right ones before it, are the whole answer
+    parts: list[float]  # what part of the answer's tokens they are; the end of the answer is not counted
+
+
+def step(model: Any, optimiser: Any, ids: Any, labels: Any, rate: float) -> Updated:
+    """One update at this learning rate, with the gradient clipped to a norm of 1."""
     import torch
 
     for group in optimiser.param_groups:
         group["lr"] = rate
-    loss = taught_loss(model, ids, labels)
+    logits, following, taught = taught_logits(model, ids, labels)
+    loss = torch.nn.functional.cross_entropy(logits, following)
     optimiser.zero_grad()
     loss.backward()
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimiser.step()
-    return float(loss.detach()), float(norm)
+    return Updated(float(loss.detach()), float(norm), *_judged(logits.detach().argmax(-1) == following, taught))
 
 
 def taught_loss(model: Any, ids: Any, labels: Any) -> Any:
-    """Cross-entropy of the taught tokens; the others skip the output layer. Padding is on the right, so no mask is needed."""
+    """Cross-entropy of the taught tokens."""
     import torch
 
+    logits, following, _ = taught_logits(model, ids, labels)
+    return torch.nn.functional.cross_entropy(logits, following)
+
+
+def taught_logits(model: Any, ids: Any, labels: Any) -> tuple[Any, Any, Any]:
+    """Logits and right values of the taught tokens, and where these are: bool[batch, length - 1].
+
+    The others skip the output layer. Padding is on the right, so no mask is needed.
+    """
     hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     following = labels[:, 1:]
     taught = following != IGNORED
-    return torch.nn.functional.cross_entropy(model.lm_head(hidden[taught]), following[taught])
+    return model.lm_head(hidden[taught]), following[taught], taught
+
+
+def _judged(hits: Any, taught: Any) -> tuple[list[bool], list[float]]:
+    """For each lesson, whether all taught tokens are hit, and what part of those before the last, which ends the answer."""
+    import torch
+
+    length = taught.sum(dim=1)
+    last = length.cumsum(0) - 1  # the place of each lesson's last token among all taught ones
+    lesson = torch.repeat_interleave(torch.arange(len(length), device=length.device), length)
+    hit = torch.zeros_like(length).index_add_(0, lesson, hits.to(length.dtype))
+    ended = hits[last].to(length.dtype)
+    part = torch.where(length > 1, (hit - ended) / (length - 1).clamp(min=1), ended.double())
+    return (hit == length).tolist(), part.tolist()

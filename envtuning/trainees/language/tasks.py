@@ -11,6 +11,7 @@ from contextlib import closing
 from typing import Any, Protocol
 
 from envtuning.seeds import derive
+from envtuning.trainees.language.rollouts import Judged
 from envtuning.trainees.language.rows import rows_of
 from envtuning.worlds.lakes.play import alone, moves_of
 from envtuning.worlds.lakes.world import LakeWorld
@@ -30,15 +31,15 @@ class Tasks(Protocol):
     turns: bool  # whether a conversation has several
 
     def rows(self, config: Any, n: int, seed: int) -> Rows:
-        """``n`` rows: ``prompt``, and in ``metadata`` the ``slice``. None of the held-out cases is among them."""
+        """``n`` rows: ``prompt``, and in ``metadata`` the ``slice`` and the question, as ``text`` or ``case``. None of the held-out cases is among them."""
         ...
 
     def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
         """The environment of a row's case, and the seed and options of its reset."""
         ...
 
-    def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
-        """The reward of a played conversation, and its kind of failure."""
+    def judge(self, case: int, talk: Conversation) -> Judged:
+        """How a played conversation went."""
         ...
 
 
@@ -64,7 +65,7 @@ class LakePlans:
     def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
         raise NotImplementedError("a plan is judged without an environment")
 
-    def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
+    def judge(self, case: int, talk: Conversation) -> Judged:
         raise NotImplementedError("a plan is judged without an environment")
 
 
@@ -92,14 +93,15 @@ class LakeTurns:
         config = alone(self.config, board)
         return MAPFFrozenLakeTextEnv(mode="turns", style=self.style, config=config), case, {"instance": board}
 
-    def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
+    def judge(self, case: int, talk: Conversation) -> Judged:
         """As in validation, all moves together are judged as a plan. If a reply cannot be read there is no plan, and the reward is 0."""
         plan = moves_of(talk).outcome
         if isinstance(plan, str):
-            return 0.0, plan.partition(":")[0]
+            return Judged(0.0, plan.partition(":")[0], 0.0)
         board = self.boards[case]
         verdict = judge(board, plan)
-        return plan_reward(self.config.reward, board, plan, verdict), verdict.failure and str(verdict.failure)
+        paid = plan_reward(self.config.reward, board, plan, verdict)
+        return Judged(paid, verdict.failure and str(verdict.failure), verdict.score)
 
 
 class EnvTurns:
@@ -127,7 +129,7 @@ class EnvTurns:
             rows.append(
                 {
                     "prompt": [{"role": "user", "content": question, "case": case}],
-                    "metadata": {"slice": str(info.get("slice", "all"))},
+                    "metadata": {"slice": str(info.get("slice", "all")), "case": question},
                 }
             )
         return rows
@@ -136,9 +138,8 @@ class EnvTurns:
         seed = self.seeds[case]
         return self.world.make_env(self.config, exclude=self.exclude, capacity=self.capacity, seed=seed), seed, None
 
-    def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
+    def judge(self, case: int, talk: Conversation) -> Judged:
         info = talk.infos[-1] if talk.infos else {}
-        if info.get("success"):
-            return sum(talk.rewards), None
+        success = bool(info.get("success"))
         kind = "truncated" if talk.truncated_reply else str(info.get("failure") or "failed")
-        return sum(talk.rewards), kind
+        return Judged(sum(talk.rewards), None if success else kind, float(info.get("score", success)))

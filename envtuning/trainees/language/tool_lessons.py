@@ -111,7 +111,7 @@ def teach(
         total = 0.0
         broken = [encoded(tokenizer, stumble(package, task, tool_style, order, reply_format)) for task in tasks]
         for ids, labels in order.sample(right + broken, 2 * len(tasks)):
-            total += step(model, optimiser, torch.tensor([ids]), torch.tensor([labels]), rate)[0]
+            total += step(model, optimiser, torch.tensor([ids]), torch.tensor([labels]), rate).loss
         if progress is not None:
             progress(number + 1, total / (2 * len(tasks)))
     model.eval()

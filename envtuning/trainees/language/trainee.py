@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from engineers.backends.weights import raise_unless_data
 from engineers.from_file import reads
-from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
+from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.collapse import collapsed, unrewarded
 from envtuning.trainees.language.options import FROM_FILE, LanguageOptions, named
 from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
+from envtuning.trainees.visited import FILE as VISITED
 from envtuning.worlds.world import Form, raise_unless_trains
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class GRPOTrainee(Trainee):
 
     in_words = "A language model under GRPO, from the config's reward of sampled replies."
     form: Form = "replies"
+    outcomes_in_words = "Replies are sampled, several to each question."
     units = UNITS
     late_rates = ("truncated_rate", "parse_error_rate", "equal_groups", "entropy", "kl")
     checkpoints_inside = True
@@ -120,8 +122,8 @@ class GRPOTrainee(Trainee):
             return self.group.call("train", config, budget, seed=seed, told=on_iteration)
         history: list[Metrics] = []
 
-        def watch(step: Metrics) -> None:
-            history.append(step)
+        def watch(step: dict[str, Any]) -> None:
+            history.append({name: value for name, value in step.items() if name != OUTCOMES})
             if on_iteration is not None:
                 on_iteration(step)
             wrong = [name for name in ("loss", "grad_norm") if step.get(name, 0.0) - step.get(name, 0.0) != 0.0]
@@ -171,10 +173,11 @@ class GRPOTrainee(Trainee):
         self.learner.load(folder)
 
     def slim(self, folder: Path) -> None:
-        """Only the last stage keeps the optimiser's state, which is larger than a large model itself."""
+        """Only the last stage keeps the optimiser's state, which is larger than a large model itself, and the questions."""
         from envtuning.trainees.language.state import OPTIMISER
 
-        (folder / OPTIMISER).unlink(missing_ok=True)
+        for name in (OPTIMISER, VISITED):
+            (folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         if self.group is not None:

@@ -54,7 +54,7 @@ class Worker:
     def train(self, config: Any, budget: int, *, seed: int) -> Any:
         return self.trainee.train(config, budget, seed=seed, on_iteration=self._tell)
 
-    def _tell(self, step: dict[str, float]) -> None:
+    def _tell(self, step: dict[str, Any]) -> None:
         """Send an iteration's metrics to the loop; all ranks stop together if it asks for that."""
         go_on = [True]
         if self.line is not None:

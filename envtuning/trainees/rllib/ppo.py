@@ -21,6 +21,7 @@ from ray.rllib.utils.metrics import (
     TIMERS,
 )
 
+from envtuning.outcomes import Tally, total
 from envtuning.trainees.privates.rllib import take_out_of_service
 from mapf_frozenlake import GenerationError
 
@@ -31,6 +32,7 @@ class LakePPO(PPO):
     outcomes: dict[
         str, float
     ]  # of the last iteration, summed over the runners: env_steps, episodes, …; remote: workers, workers_lost
+    tally: Tally  # of the episodes that ended in it
 
     def training_step(self) -> None:
         """Sample on every runner, learn, and send out the new weights. Without any sample, do nothing until the next iteration."""
@@ -70,14 +72,14 @@ class LakePPO(PPO):
         asked = len(group.healthy_env_runner_ids())
         answers = self.ask_runners(_sample_once, self.config.sample_timeout_s)
         answers = [answer for answer in answers if answer is not None]
-        self.outcomes = defaultdict(float)
+        self.outcomes, self.tally = defaultdict(float), total(tally for *_, tally in answers)
         if remote:
             self.outcomes |= {"workers": len(answers), "workers_lost": asked - len(answers)}
-        for _, outcomes, _ in answers:
+        for _, outcomes, *_ in answers:
             for name, count in outcomes.items():
                 self.outcomes[name] += count
-        self.metrics.aggregate([metrics for _, _, metrics in answers], key=ENV_RUNNER_RESULTS)
-        return [batch for batch, _, _ in answers]
+        self.metrics.aggregate([metrics for _, _, metrics, _ in answers], key=ENV_RUNNER_RESULTS)
+        return [batch for batch, *_ in answers]
 
     def _learn(self, experience: SampleBatch) -> None:
         learners = max(1, self.config.num_learners)
@@ -105,11 +107,11 @@ def _with_index(env_runner: Any, *, do: Callable[[Any], Any]) -> tuple[int, Any]
         return env_runner.worker_index, error
 
 
-def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any] | None:
+def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any, Tally] | None:
     """A sample; None from the local runner if remote ones sample."""
     if env_runner.env is None:
         return None
-    return env_runner.sample(), dict(env_runner.outcomes), env_runner.get_metrics()
+    return env_runner.sample(), dict(env_runner.outcomes), env_runner.get_metrics(), env_runner.sampler.tally
 
 
 def _joined(samples: list[SampleBatch]) -> SampleBatch:

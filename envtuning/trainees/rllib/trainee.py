@@ -127,6 +127,7 @@ class RLlibTrainee(LakeTrainee):
                     f"{self.options.sample_timeout} s: make a new trainee and load the last checkpoint"
                 )
             time.sleep(1)  # RLlib reconnects lost runners as soon as Ray has restarted them
+        self.tally = self.algorithm.tally
         metrics = as_metrics(outcomes) | _learnt(results[LEARNER_RESULTS][DEFAULT_MODULE_ID])
         if "workers" in outcomes:
             metrics["workers"] = outcomes["workers"]

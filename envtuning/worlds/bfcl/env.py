@@ -132,7 +132,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         }
         if talk.over:
             scores = talk.scores()
-            info |= scores | {"success": bool(scores["success"]), "turns": talk.task.turns}
+            info |= scores | {"success": bool(scores["success"]), "score": scores["progress"], "turns": talk.task.turns}
             info |= {"failure": failure_of(talk), "trajectory": talk.trajectory, "departures": list(talk.departures)}
         return info
 

@@ -52,6 +52,7 @@ ABOUT = About(
         "policy_error": "the policy raised an error",
     },
     case="task",
+    score_in_words="the part of the turns with ground truth that are right",
     unit="episodes",
 )
 

@@ -16,5 +16,5 @@ def lessons_of(boards: InstanceSet, style: TextStyle) -> list[Lesson]:
     for instance, solution in zip(instances, solve_batch(instances, num_threads=1), strict=True):
         assert isinstance(solution, Solution)
         assert solution.plan is not None
-        lessons.append(Lesson(plan_prompt(instance, style), format_plan(solution.plan)))
+        lessons.append(Lesson(plan_prompt(instance, style), format_plan(solution.plan), str(instance.height)))
     return lessons

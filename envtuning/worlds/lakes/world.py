@@ -11,6 +11,7 @@ import numpy as np
 
 from engineers.from_file import PLAIN, reads
 from engineers.report import FailureCase, Split
+from envtuning.outcomes import Outcome
 from envtuning.worlds.episodes import Episode, by_slice
 from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, missed_by_kind, plan_of, success_by_kind
 from envtuning.worlds.lakes.lessons import lessons_of
@@ -61,6 +62,7 @@ ABOUT = About(
         "policy_error": "the policy raised an error",
     },
     slice_label="{0}×{0}",
+    score_in_words="the part of the agents that stand on their goals at the end without a violation of theirs",
     case="board",
 )
 
@@ -111,6 +113,9 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
             return _held_out(even_shares(config), count, seed, exclude)
         except GenerationError as error:
             raise InfeasibleConfig(str(error)) from error
+
+    def outcome(self, info: Mapping[str, Any], repeat: bool = False) -> Outcome:
+        return super().outcome({**info, "is_success": info["valid"]}, repeat)
 
     def load(self, path: Path) -> InstanceSet:
         return InstanceSet.load(path)

@@ -13,6 +13,8 @@ pytest.importorskip("stable_baselines3", reason="needs stable-baselines3: pip in
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
+from envtuning.outcomes import Tally
+from envtuning.trainees.base import OUTCOMES
 from envtuning.trainees.sb3 import (
     SB3Policy,
     SB3Trainee,
@@ -23,6 +25,7 @@ from envtuning.trainees.sb3 import (
     raise_unless_finite,
     start_anew,
 )
+from envtuning.trainees.visited import Visited
 from tests.envtuning.gym_worlds import CorridorConfig, CorridorWorld
 
 
@@ -191,7 +194,7 @@ def test_a_policy_acts_with_its_own_draws_and_threads_and_leaves_the_process_s_a
 def stepped(watch, *ends):
     """Steps of two copies; each end is whether it was a success."""
     for end in ends:
-        infos = [{}, {} if end is None else {"is_success": end}]
+        infos = [{}, {} if end is None else {"is_success": end, "slice": "a", "score": 0.5 + end / 2, "case": str(end)}]
         watch.locals = {"dones": [False, end is not None], "infos": infos}
         assert watch._on_step()
 
@@ -199,7 +202,7 @@ def stepped(watch, *ends):
 @pytest.fixture
 def watch():
     told = []
-    one = Watch(4, told.append)
+    one = Watch(4, told.append, CorridorWorld(), Visited())
     one.model = SimpleNamespace(
         get_env=lambda: SimpleNamespace(num_envs=2), logger=SimpleNamespace(name_to_value={"train/loss": 0.5})
     )
@@ -213,12 +216,15 @@ def test_an_iteration_is_told_once_enough_steps_were_made_and_at_the_end(watch):
     assert watch.told == []
     stepped(watch, False)
     watch._on_rollout_start()
-    assert watch.told == [{"env_steps": 4.0, "episodes": 2.0, "success_rate": 0.5, "loss": 0.5}]
+    [first] = watch.told
+    outcomes = first.pop(OUTCOMES)
+    assert first == {"env_steps": 4.0, "episodes": 2.0, "success_rate": 0.5, "loss": 0.5}
+    assert outcomes.dump() == {"first": {"a": {"episodes": 2, "successes": 1, "score_sum": 1.5}}}
     watch._on_training_end()  # nothing since
     assert len(watch.told) == 1
     stepped(watch, None)
     watch._on_training_end()
-    assert watch.told[1:] == [{"env_steps": 2.0, "episodes": 0.0, "loss": 0.5}]
+    assert watch.told[1:] == [{"env_steps": 2.0, "episodes": 0.0, "loss": 0.5, OUTCOMES: Tally()}]
     assert watch.summary() == {"env_steps": 6.0, "episodes": 2.0, "success_rate": 0.5, "loss": 0.5}
 
 

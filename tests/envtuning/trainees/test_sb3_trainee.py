@@ -18,6 +18,7 @@ import mapf_frozenlake as mfl
 from engineers.shared import own
 from envtuning.errors import SpecError
 from envtuning.loop import run as loop
+from envtuning.outcomes import total
 from envtuning.runs.spec import RunSpec
 from envtuning.testing import check_trainee
 from envtuning.trainees import TraineeKind, make_trainee
@@ -263,3 +264,46 @@ def test_a_whole_run(tmp_path):
     assert report.environment.startswith("A walker")
     assert report.failure_meanings["out_of_time"]
     assert report.environment_stats
+
+
+@pytest.mark.parametrize("kind", ["PPO", "DQN"])
+def test_its_outcomes_are_the_episodes_that_its_environments_ended(kind, monkeypatch):
+    ended, told = [], []
+    own_step = TrainingEnv.step
+
+    def step(env, action):
+        result = own_step(env, action)
+        if result[2] or result[3]:
+            ended.append((result[4]["slice"], result[4]["is_success"]))
+        return result
+
+    monkeypatch.setattr(TrainingEnv, "step", step)
+    trainee, config = made(kind)
+    trainee.train(config, 600, seed=0, on_iteration=told.append)
+    tally = total(one["outcomes"] for one in told)
+    assert tally.repeats == {}  # each episode of this world has another seed
+    assert {name: (counts.episodes, counts.successes) for name, counts in tally.first.items()} == {
+        name: (sum(one == name for one, _ in ended), sum(won for one, won in ended if one == name))
+        for name in {one for one, _ in ended}
+    }
+    assert tally.episodes == sum(one["episodes"] for one in told) > 10
+    trainee.close()
+
+
+def test_lakes_succeed_when_they_are_valid_and_have_the_agents_parts_as_scores():
+    world = make_world("lakes")
+    last = {"slice": "4", "success": True, "is_success": True, "valid": False, "score": 0.5}
+    assert world.outcome(last) == ("4", False, 0.5, "", False)
+    assert world.outcome(last | {"valid": True, "score": 1.0}) == ("4", True, 1.0, "", False)
+
+
+def test_cases_of_a_checkpoint_are_repeats(tmp_path):
+    trainee, _ = made("PPO")
+    assert trainee.visited.repeats(["a", "a", "b"]) == [False, False, False]
+    trainee.save(tmp_path)
+    other, _ = made("PPO")
+    other.load(tmp_path)
+    assert other.visited.repeats(["b", "c"]) == [True, False]
+    np.save(tmp_path / "visited.npy", np.array(["x"]))
+    with pytest.raises(ValueError, match=r"visited\.npy must hold whole numbers"):
+        other.load(tmp_path)

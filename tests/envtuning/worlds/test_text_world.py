@@ -21,6 +21,7 @@ from engineers.roles import find_slices
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, parse_spec
 from envtuning.testing import check_world
+from envtuning.worlds.text_scores import nearness, same, signs_right, words_right
 from envtuning.worlds.text_world import Asked, Task, TaskKnobs, TextWorld, answer_in
 from envtuning.worlds.world import InfeasibleConfig, TooFewCases
 from examples.five_tasks import world
@@ -244,3 +245,53 @@ def test_questions_and_answers_that_no_file_can_hold_are_mended():
     cases = tasks.draw(tasks.config_type(), 3, seed=0, purpose="validation", exclude=())
     [first, *_] = tasks.play(lambda question: "?", cases, tasks.config_type(), seed=0)
     assert first.succeeded
+
+
+@pytest.mark.parametrize(
+    ("scorer", "right", "scores"),
+    [
+        (same, "ab", {"ab": 1, " ab\n": 1, "abc": 0, "": 0}),
+        (signs_right, "abcd", {"abcd": 1, "abxx": 0.5, "ab": 0.5, "abcdabcd": 0.5, "xabc": 0, "": 0}),
+        (words_right, "to be or not", {"to be or not": 1, "to  be": 0.5, "be to or not": 0.5, "tobeornot": 0}),
+        (nearness, "10", {"10": 1, "10.0": 1, "20": 0.5, "0": 0.5, "-10": 1 / 3, "ten": 0, "inf": 0, "nan": 0}),
+        (nearness, "0", {"0": 1, "1": 0.5, "-1": 0.5}),
+        (nearness, "n/a", {"n/a": 1, "1": 0}),
+    ],
+)
+def test_a_ready_made_score_is_1_for_the_right_answer_and_a_part_for_a_part(scorer, right, scores):
+    for answer, score in scores.items():
+        assert scorer(answer, Asked("?", right)) == pytest.approx(score)
+
+
+def test_a_world_says_what_its_scores_are():
+    parts = TextWorld("a", {"x": Task(Once, number, signs_right), "y": Task(Once, number, signs_right)}, "Say it.")
+    assert parts.about.score_in_words == "the part of the answer's signs that stand in their places"
+    mixed = TextWorld("b", {"x": Task(Once, number), "y": Task(Once, number, lambda answer, asked: 0.5)}, "Say it.")
+    assert mixed.about.score_in_words == "x: 1 for a right answer, else 0; y: the task's own score of the answer"
+    assert one_task().about.score_in_words == ""
+    own = TextWorld("c", {"x": Task(Once, number)}, "Say it.", score_in_words="luck")
+    assert own.about.score_in_words == "luck"
+
+
+def test_the_blind_score_is_that_of_the_best_constant_answer():
+    def letters(rng, knobs):
+        return str(rng.integers(10**9)), "".join(rng.choice(["a", "b"], size=5, p=[0.7, 0.3]))
+
+    parts = TextWorld("p", {"letters": Task(Once, letters, signs_right), "say": Task(Once, number)}, "Say it.")
+    blind = parts.blind_scores(parts.config_type())
+    assert blind["letters"] == pytest.approx(0.7, abs=0.05)  # aaaaa
+    assert blind["say"] == pytest.approx(1 / 3, abs=0.1)  # three numbers
+
+
+def test_a_training_episode_has_its_score_its_failure_and_its_case():
+    parts = TextWorld(
+        "p", {"say": Task(Once, lambda rng, knobs: (str(rng.integers(10**6)), "abcd"), signs_right)}, "Say it."
+    )
+    with closing(parts.make_env(parts.config_type(), exclude=(), capacity={}, seed=0)) as env:
+        cases = set()
+        for answer, score, failure in (("abcd", 1.0, ""), ("abxx", 0.5, "wrong")):
+            env.reset()
+            *_, info = env.step(answer)
+            assert parts.outcome(info, repeat=True) == ("say", score == 1.0, score, failure, True)
+            cases.add(info["case"])
+        assert len(cases) == 2
