@@ -157,7 +157,7 @@ def test_a_case_of_another_world_is_its_environment_reset_with_the_cases_own_see
     assert all(0 <= seed < 2**31 for seed in tasks.seeds)
     for case, (row, seed) in enumerate(zip(rows, tasks.seeds, strict=True)):
         assert row["prompt"] == [{"role": "user", "content": f"case of {seed}", "case": case}]
-        assert row["metadata"] == {"slice": str(seed % 2) if seed % 3 else "all"}
+        assert row["metadata"] == {"slice": str(seed % 2) if seed % 3 else "all", "case": f"case of {seed}"}
         assert tasks.begin(case)[1:] == (seed, None)
     seeds = tasks.seeds
     tasks.rows("config", 8, seed=2)

@@ -201,7 +201,7 @@ def test_lessons_are_training_cases_with_right_answers_by_the_shares():
     assert sum(one.question.startswith("copy") for one in lessons) == 300
     kept = {asked_of(case, config).question for case in held_out}
     assert not kept & {one.question for one in lessons}
-    for question, answer in lessons:
+    for question, answer, _ in lessons:
         said = question.split()
         assert answer == (said[1] if said[0] == "copy" else str(2 * int(said[1])))
 
