@@ -1,6 +1,6 @@
 """POGEMA's speed, printed as JSON: ``python _pogema.py SETTINGS``.
 
-``throughput.py`` runs it with an interpreter that has POGEMA; it imports nothing of this project.
+``throughput.py`` and ``lifelong.py`` run it with an interpreter that has POGEMA; it imports nothing of this project.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import time
 import warnings
 
 
-def speed(agents: int, size: int, radius: int, holes: float, horizon: int, steps: int) -> float:
+def speed(
+    agents: int, size: int, radius: int, holes: float, horizon: int, steps: int, on_target: str = "finish"
+) -> float:
     """Agent-steps per CPU second of one POGEMA env under uniformly random actions, resets included."""
     import numpy as np
     from pogema import GridConfig, pogema_v0
@@ -23,7 +25,7 @@ def speed(agents: int, size: int, radius: int, holes: float, horizon: int, steps
         seed=0,
         obs_radius=radius,
         max_episode_steps=horizon,
-        on_target="finish",
+        on_target=on_target,
     )
     env = pogema_v0(grid_config=config)
     tape = np.random.default_rng(0).integers(0, 5, (256, agents)).tolist()

@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
+from engineers.shared import own
 from envtuning import atomic
 from envtuning.cli.arguments import parse_seeds
 from envtuning.studies.intervals import t_mean
@@ -119,6 +120,7 @@ class Study:
 
     def trained(self, warm: Path, seed: int, arm: str) -> tuple[ReplyPolicy, dict[str, Any]]:
         """The arm's policy, and what its training took; imports and loading are not counted."""
+        own.trust(["benchmarks.grpo"])
         reward = "benchmarks.grpo:random_rewards" if "random" in arm else None
         options = LanguageOptions(
             model=str(warm),

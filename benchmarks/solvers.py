@@ -48,7 +48,7 @@ def candidates(agents: int, size: int, hole_ratio: float, n: int) -> tuple[Insta
     room, tally = InstanceSet.empty(n, size, size, agents), np.zeros((n, kernel.NUM_FATES), np.int64)
     began = time.process_time()
     kernel.fill_reachable(
-        seed_key(0), np.arange(n), np.arange(n), size, size, agents, hole_count(size, size, agents, hole_ratio), 1, np.empty((0, 3), np.int64),
+        seed_key(0), np.arange(n), np.arange(n), np.zeros(5), size, size, agents, hole_count(size, size, agents, hole_ratio), 1, np.empty((0, 3), np.int64),
         np.empty(0, np.uint64), 1_000_000, room.holes, room.starts, room.goals, tally,
     )  # fmt: skip
     return room, int(tally.sum()), time.process_time() - began

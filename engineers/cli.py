@@ -162,6 +162,7 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
         report = StageReport.model_validate_json(file.read_bytes())
     except ValidationError as error:
         raise ValueError(f"{file.name} is not a report: {in_sentences(error)}") from None
+    own.trust(own.chosen_in(config_class))
     found = _find_class(config_class) if config_class else _class_of(report, file)
     try:
         return report, validated(found, report.config)
@@ -173,16 +174,13 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
 
 def _class_of(report: StageReport, file: Path) -> type[BaseModel]:
     """The config class that the report names. The report may come from another person."""
-    before, named = own.trusted(), report.config_class or DEFAULT_CONFIG_CLASS
-    own.trust_only(())
+    named = report.config_class or DEFAULT_CONFIG_CLASS
     try:
         return _find_class(named)
     except own.NotTrusted as error:
         raise ValueError(
             f"{file.name} names {named!r}, and importing it runs its code: if you trust it, give --config-class {named}"
         ) from error
-    finally:
-        own.trust_only(before)
 
 
 def _find_class(dotted: str) -> type[BaseModel]:

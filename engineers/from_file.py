@@ -44,7 +44,7 @@ def raise_unless_allowed(section: str, given: Mapping[str, Any], allowed: Allowe
         return
     for name, value in given.items():
         place, kind = f"{section}.{name}", allowed.get(name)
-        if is_trusted_option(place) or kind == DATA or (kind == PLAIN and _is_plain(value)):
+        if is_trusted_option(place, value) or kind == DATA or (kind == PLAIN and _is_plain(value)):
             continue
         if isinstance(kind, Mapping) and isinstance(value, Mapping):
             raise_unless_allowed(place, value, kind)

@@ -15,7 +15,7 @@ from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, r
 from engineers.guard import Guard
 from engineers.model.context import Context, context_named
 from engineers.shared.errors import UserError
-from engineers.shared.own import declares, is_trusted_option, object_at, raise_unless_importable
+from engineers.shared.own import chosen, declares, is_trusted_option, object_at, raise_unless_importable
 from engineers.tiers import Tier
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -106,14 +106,20 @@ def make(name: str, **options: Any) -> Engineer:
 
     ``feasible`` and ``max_drop`` are short for ``guard=Guard(feasible, max_drop)``. Any engineer accepts the ``COMMON_OPTIONS``,
     so that a loop can treat all engineers alike; an engineer accepts other options only if it has them. A factory gets the text
-    after the slash and the options; a class gets only the options.
+    after the slash and the options; a class gets only the options. The caller chose the name, so its module is trusted.
     """
+    chosen("engineer", {"name": name}, options)
+    return named_in_a_file(name, options)
+
+
+def named_in_a_file(name: str, options: dict[str, Any]) -> Engineer:
+    """The same for a name that the caller has from a file: it is made only if the user trusts its module."""
     backend, _, model = name.partition("/")
     if limits := {limit: options.pop(limit) for limit in ("feasible", "max_drop") if limit in options}:
         if "guard" in options:
             raise TypeError(f"{name!r}: give either guard or {' and '.join(limits)}")
         options["guard"] = Guard(**limits)
-    factory = _factory(backend)
+    factory = _factory(name)
     if backend in NEEDS_MODEL and not model:
         raise UnknownEngineer(f"{name!r} needs more after {backend}: write it as {NEEDS_MODEL[backend]!r}")
     is_class = isinstance(factory, type)
@@ -141,18 +147,18 @@ def make(name: str, **options: Any) -> Engineer:
 
 def needs_trainee(name: str) -> bool:
     """Whether it asks the model under training: then its maker passes the ``trainee``, and a ``timeout`` for a reply."""
-    return getattr(_factory(name.partition("/")[0]), "needs_trainee", False)
+    return getattr(_factory(name), "needs_trainee", False)
 
 
 def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
     """Raises ``NotAllowed`` for an option in a run's file that this engineer takes only from its user."""
     backend, _, rest = name.partition("/")
-    factory = _factory(backend)
+    factory = _factory(name)
     allowed = allowed_in(factory, backend if ":" in backend else available()[backend])
     if allowed is None:
         return
     free = getattr(factory, "rest_from_file", False) or isinstance(factory, type) or not rest
-    if not free and not is_trusted_option("engineer.name"):
+    if not free and not is_trusted_option("engineer.name", name):
         raise not_allowed("engineer.name", name)
     taken = _taken(factory)
     known = {
@@ -169,7 +175,7 @@ def tier_named(name: str, **options: Any) -> Tier:
     if backend == "permuted":
         return tier_named(rest, **{name: value for name, value in options.items() if name != "permutation"})
     if backend in PLAIN_ENGINEERS or backend == "replay" or ":" in backend:
-        return make(name, **options).tier
+        return named_in_a_file(name, options).tier
     context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))
     return (Context(**context) if isinstance(context, Mapping) else context_named(context)).tier
 
@@ -186,11 +192,12 @@ def available() -> dict[str, str]:
     return BACKENDS | {name: point.value for name, point in _third_parties().items() if name not in BACKENDS}
 
 
-def _factory(backend: str) -> Callable[..., Engineer]:
+def _factory(name: str) -> Callable[..., Engineer]:
+    backend = name.partition("/")[0]
     if backend in BACKENDS:
         return object_at(BACKENDS[backend])
     if point := _third_parties().get(backend):
-        if not is_trusted_option("engineer.name"):
+        if not is_trusted_option("engineer.name", name):
             raise_unless_importable(point.module)
         return point.load()
     if ":" in backend:

@@ -114,12 +114,16 @@ def new_folder(path: Path) -> Iterator[Path]:
         if draft.exists():
             shutil.rmtree(draft)
         draft.mkdir()
-        yield draft
-        for folder, _, files in os.walk(draft):
-            for name in files:
-                _sync_file(Path(folder) / name)
-            _sync_folder(Path(folder))
-        os.rename(draft, path)
+        try:
+            yield draft
+            for folder, _, files in os.walk(draft):
+                for name in files:
+                    _sync_file(Path(folder) / name)
+                _sync_folder(Path(folder))
+            os.rename(draft, path)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
         _sync_folder(path.parent)
 
 

@@ -1,4 +1,4 @@
-"""Draws the README's picture: five agents cross a lake by an optimal plan in which somebody must wait.
+"""Draws the README's picture (five agents cross a lake by an optimal plan in which somebody must wait), and one of each map family.
 
 python -m examples.pictures    # seconds
 """
@@ -17,6 +17,11 @@ def main() -> None:
     plan = mfl.solve(instance).plan
     IMAGES.mkdir(parents=True, exist_ok=True)
     print(save_animation(IMAGES / "lake.svg", plan_frames(instance, plan)))
+    for family in ("maze", "rooms", "warehouse"):
+        instance = mfl.generate(
+            mfl.LakeConfig.single(13, 6, map_family=family, min_distance=10, shelf_length=4), n=1, seed=1
+        )[0]
+        print(save_animation(IMAGES / f"{family}.svg", plan_frames(instance, mfl.pibt(instance).plan)))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from mapf_frozenlake.config import LakeConfig, Slice
 from mapf_frozenlake.envs.parallel_vec_env import parallel_vec_env
 from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
-from mapf_frozenlake.evaluation import EvaluationTable, evaluate
+from mapf_frozenlake.evaluation import PROTOCOLS, EvaluationTable, OnlinePIBT, PathProtocol, PathTable, evaluate
+from mapf_frozenlake.evaluation.pogema_policy import pogema_policy
 from mapf_frozenlake.evaluation.sb3_policy import sb3_policy
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.generator import InstancePool, check_config, generate
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "PROTOCOLS",
     "Action",
     "EvaluationTable",
     "Event",
@@ -40,7 +42,10 @@ __all__ = [
     "LakeBatch",
     "LakeConfig",
     "LakeError",
+    "OnlinePIBT",
     "ParseError",
+    "PathProtocol",
+    "PathTable",
     "Plan",
     "Slice",
     "Solution",
@@ -65,6 +70,7 @@ __all__ = [
     "parse_plan",
     "pibt",
     "plan_prompt",
+    "pogema_policy",
     "save_movingai",
     "sb3_policy",
     "score_answer",

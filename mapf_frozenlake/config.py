@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, OnGoal
+from mapf_frozenlake.map_families import MapFamily, least_ice
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, Collisions, OnGoal
 from mapf_frozenlake.world.rewards import REWARDS
 
-LATER_RULES = {"on_goal": "wait"}  # name -> the value that every config had before
+# name -> the value that every config had before
+LATER_RULES = {"on_goal": "wait"}
+LATER_SLICE = {"width": None, "map_family": "random", "loops": 0.1, "room_size": 4, "shelf_length": 5, "aisle": 1}
 Size = Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)]
 if TYPE_CHECKING:
     RewardName = str
@@ -56,11 +59,29 @@ class Slice(_Frozen):
         None, description="Number of columns of these lakes; null means as many columns as rows."
     )
 
+    map_family: MapFamily = Field(
+        "random",
+        description="Kind of map: random holes, a maze, rooms with doors, or a warehouse with shelves. The last three ignore hole_ratio.",
+    )
+    loops: float = Field(
+        0.1,
+        ge=0.0,
+        le=1.0,
+        description="In a maze or rooms, the chance of a door in each wall beyond the doors that connect all cells.",
+    )
+    room_size: int = Field(4, ge=2, le=MAX_SIZE // 2, description="In rooms, the number of rows and columns of a room.")
+    shelf_length: int = Field(
+        5, ge=1, le=MAX_SIZE // 2, description="In a warehouse, the number of columns of a shelf."
+    )
+    aisle: int = Field(1, ge=1, le=8, description="In a warehouse, the number of cells between two shelves.")
+
     @model_serializer(mode="wrap")
-    def _squares_say_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A square's slice is written without a width, so that texts and digests of older configs stay the same."""
+    def _older_slices_say_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A square's slice is written without a width, and a random map's without the fields of other maps, so that texts and digests
+        of older configs stay the same."""
         written = write(self)
-        return written if self.width is not None else {name: one for name, one in written.items() if name != "width"}
+        silent = {name: LATER_SLICE[name] for name in LATER_SLICE if name == "width" or self.map_family == "random"}
+        return {name: value for name, value in written.items() if silent.get(name, ...) != value}
 
 
 class LakeConfig(_Frozen):
@@ -91,9 +112,11 @@ class LakeConfig(_Frozen):
         description="What an agent does that has reached its goal: it stays and blocks the cell (wait), leaves the board (finish), or "
         "gets a new goal (next).",
     )
-    collisions: Literal["block", "end"] = Field(
+    collisions: Collisions = Field(
         "block",
-        description="After a conflict the agents stay where they are and the episode continues (block), or it ends (end).",
+        description="After a conflict the agents stay where they are and the episode continues (block), or it ends (end). The rules of "
+        "POGEMA, under which holes are walls: agents move one after another (priority); no agent enters a cell that another stands on "
+        "or wants (block_both); of those that want a cell, the first gets it (soft).",
     )
     horizon: int | None = Field(
         None,
@@ -135,11 +158,28 @@ class LakeConfig(_Frozen):
         hole_ratio: float = 0.2,
         wait_ratio: float | None = None,
         min_distance: int = 1,
+        map_family: MapFamily = "random",
+        loops: float = 0.1,
+        room_size: int = 4,
+        shelf_length: int = 5,
+        aisle: int = 1,
         **rules: Any,
     ) -> LakeConfig:
         """The common case: one map size, a square's side or (rows, columns)."""
         rows, columns = size if isinstance(size, tuple | list) and len(size) == 2 else (size, None)
-        only = {"share": 1.0, "hole_ratio": hole_ratio, "wait_ratio": wait_ratio, "min_distance": min_distance}
+        only: dict[str, Any] = {
+            "share": 1.0,
+            "hole_ratio": hole_ratio,
+            "wait_ratio": wait_ratio,
+            "min_distance": min_distance,
+        }
+        only |= {
+            "map_family": map_family,
+            "loops": loops,
+            "room_size": room_size,
+            "shelf_length": shelf_length,
+            "aisle": aisle,
+        }
         if columns is not None and columns != rows:
             only["width"] = columns
         return cls(slices={rows: only}, num_agents=num_agents, **rules)
@@ -210,6 +250,16 @@ def raise_on_impossible(config: LakeConfig) -> None:
                 f"num_agents={crowd} on a {size}×{width} lake needs {2 * crowd} cells, there are {cells}: "
                 f"at most {cells // 2} agents, or size ≥ {enough}"
             )
+        if slice_.map_family != "random":
+            family, knobs = slice_.map_family, (slice_.room_size, slice_.shelf_length, slice_.aisle)
+            ice, wrong = least_ice(family, size, width, *knobs)
+            if wrong:
+                raise ValueError(wrong)
+            if 2 * crowd > ice:
+                raise ValueError(
+                    f"num_agents={crowd} on a {family} of {size}×{width} needs {2 * crowd} cells, it may have only {ice}: "
+                    f"at most {ice // 2} agents, or a larger size"
+                )
         farthest = size + width - 2
         if slice_.min_distance > farthest:
             raise ValueError(

@@ -15,6 +15,9 @@ Cells = NDArray[np.int16]  # [num_agents, 2]: row, col
 Certificate = Literal["exact", "solvable", "reachable"]
 OnGoal = Literal["wait", "finish", "next"]  # an agent on its goal stays, leaves the board, or gets a new goal
 ON_GOAL: tuple[OnGoal, ...] = ("wait", "finish", "next")  # by code
+# The lake's own two, which differ in whether a conflict ends the episode; and POGEMA's three, under which holes are walls.
+Collisions = Literal["block", "end", "priority", "block_both", "soft"]
+COLLISIONS: tuple[Collisions, ...] = ("block", "end", "priority", "block_both", "soft")  # by code
 
 
 class Action(IntEnum):
@@ -35,7 +38,7 @@ class Event(IntEnum):
     """The event of one agent in one step. An agent has at most one event a step; SWAP outranks VERTEX."""
 
     NONE = 0
-    OFF_BOARD = 1  # left the board: stays
+    OFF_BOARD = 1  # left the board, or ran into a wall: stays
     VERTEX = 2  # chose the same cell as another agent: stays
     SWAP = 3  # tried to exchange cells with another agent: stays
     BLOCKED = 4  # blocked by a conflict of other agents, without a fault of its own: stays

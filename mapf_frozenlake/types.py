@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake import instance_json
 from mapf_frozenlake.constants import (
+    COLLISIONS,
     DELTAS,
     FAILURE_OF_EVENT,
     MAX_SIZE,
@@ -22,6 +23,7 @@ from mapf_frozenlake.constants import (
     BoolGrid,
     Cells,
     Certificate,
+    Collisions,
     Event,
     FailureKind,
     OnGoal,
@@ -29,6 +31,7 @@ from mapf_frozenlake.constants import (
 from mapf_frozenlake.errors import LakeError
 
 __all__ = [
+    "COLLISIONS",
     "DELTAS",
     "FAILURE_OF_EVENT",
     "MAX_SIZE",
@@ -40,6 +43,7 @@ __all__ = [
     "BoolGrid",
     "Cells",
     "Certificate",
+    "Collisions",
     "Event",
     "FailureKind",
     "Instance",

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from engineers.shared import own
+
 LANGUAGE = {"tiny_qwen3", "byte_tokens", "untaught"}  # what is made for tests of local models
 PROVIDERS = {"test_network", "test_hostile_replies", "test_caps"}  # which import the providers' libraries
 
@@ -54,4 +56,15 @@ def nothing_is_forced_to_the_disk() -> Iterator[None]:
     """The tests kill processes and never the machine: what a process has written stays with the system."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: os.fstat(handle) and None)
+        yield
+
+
+def pytest_configure() -> None:
+    """Files of the tests name worlds, trainees and engineers of the tests and of the examples."""
+    own.trust(("tests", "examples"))
+
+
+@pytest.fixture(autouse=True)
+def what_a_test_trusts_it_trusts_alone() -> Iterator[None]:
+    with own.also_trusting(()):
         yield

@@ -54,7 +54,7 @@ class LiteLLMChat(NetworkChat):
     def raise_unless_key_may_go(self) -> None:
         """Some providers of litellm take an address, or a part of one, for a model: ``huggingface/https://…``."""
         super().raise_unless_key_may_go()
-        if own.is_trusted_option("engineer.name"):
+        if own.is_trusted_option("engineer.name", self.model):
             return
         if not PLAIN_NAME.fullmatch(self.model_id):
             raise AuthFailed(
@@ -98,7 +98,7 @@ class LiteLLMChat(NetworkChat):
         """The key given here; None if litellm finds the credentials itself. ``AuthFailed`` if it needs a key and finds none."""
         if self.key is not None:
             return super().required_key()
-        if not own.is_trusted_option("engineer.name") and (name := OWN_KEYS.get(self._named_provider)):
+        if not own.is_trusted_option("engineer.name", self.model) and (name := OWN_KEYS.get(self._named_provider)):
             if found := os.environ.get(name, "").strip():
                 return found
             raise AuthFailed(f"no key for {self.model}: set {name}, or pass api_key=")

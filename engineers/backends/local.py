@@ -53,7 +53,7 @@ class LocalChat:
 
     def _raise_unless_data(self, revision: str | None = None) -> None:
         try:
-            raise_unless_data(self.model_id, "engineer.name", revision=revision)
+            raise_unless_data(self.model_id, "engineer.name", written=self.model, revision=revision)
         except ValueError as error:
             raise Rejected(str(error)) from error
 

@@ -140,8 +140,6 @@ class NetworkChat(ABC):
             self._raise_unless_trusted(str(address))
 
     def _raise_unless_trusted(self, address: str) -> None:
-        if own.trusted() is None:
-            return
         host = own.host_of(address)
         if host is None:
             raise AuthFailed(
@@ -245,15 +243,39 @@ def _seconds_until(date: str) -> float:
         return float("nan")
 
 
-def bounded_client(max_bytes: int) -> dict[str, Any]:
-    """Arguments for httpx and httpx2 clients: bodies under a limit, and no redirects."""
+def bounded_client(max_bytes: int, send: Callable[[Any], None] | None = None) -> dict[str, Any]:
+    """Arguments for httpx and httpx2 clients: bodies under a limit, and no redirects. ``send`` may change a request."""
     return {
-        "event_hooks": {"response": [limit_body(max_bytes)]},
+        "event_hooks": {"request": [send] if send else [], "response": [limit_body(max_bytes)]},
         "headers": {
             "Accept-Encoding": "identity"
         },  # answers are short, so we ask for no compression; compressed replies are read, too
         "follow_redirects": False,
     }
+
+
+def only_with_key(key: str) -> Callable[[Any], None]:
+    """A request hook: no header but those that a question needs.
+
+    SDKs add headers from environment variables, such as an organisation or another key, which are meant for the provider's own host.
+    """
+
+    def send(request: Any) -> None:
+        length = request.headers.get("content-length")
+        request.headers.clear()
+        request.headers.update(
+            {
+                "Host": request.url.netloc.decode("ascii"),
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",
+                "Authorization": f"Bearer {key}",
+                "Content-Type": "application/json",
+                "User-Agent": "engineers",
+                **({} if length is None else {"Content-Length": length}),
+            }
+        )
+
+    return send
 
 
 def limit_body(max_bytes: int) -> Any:

@@ -6,10 +6,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
-from engineers.backends.network import FROM_FILE, THINKING_ROOM, NetworkChat, bounded_client, error_for_status
+from engineers.backends.network import (
+    FROM_FILE,
+    THINKING_ROOM,
+    NetworkChat,
+    bounded_client,
+    error_for_status,
+    only_with_key,
+)
 from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
+from engineers.shared import own
 from engineers.shared.extras import require
 
 REQUEST: Allowed = dict.fromkeys(
@@ -32,9 +40,11 @@ class OpenAIChat(NetworkChat):
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         import openai
 
-        limited = openai.DefaultHttpxClient(**bounded_client(self.max_bytes))
+        key = self.required_key() or ""
+        foreign = self.base_url is not None and own.host_of(self.base_url) not in self.hosts
+        limited = openai.DefaultHttpxClient(**bounded_client(self.max_bytes, only_with_key(key) if foreign else None))
         with openai.OpenAI(
-            api_key=self.required_key(),
+            api_key=key,
             base_url=self.base_url,
             timeout=self.timeout,
             max_retries=0,

@@ -16,13 +16,14 @@ NAMES_CODE = ("auto_map", "megatron_config")  # by which a model's or an adapter
 CONFIGS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 
 
-def raise_unless_data(model: str, place: str, *, revision: str | None = None) -> None:
+def raise_unless_data(model: str, place: str, *, written: str | None = None, revision: str | None = None) -> None:
     """Raises ``ValueError`` for a model with its own code that only a file names at this place.
 
-    The model is a folder. With a revision it may also be a name on the hub, whose configs are fetched.
+    The model is a folder. With a revision it may also be a name on the hub, whose configs are fetched. ``written`` is what stands
+    at the place, if it is not the model alone.
     """
     folder = Path(model)
-    if own.is_trusted_option(place):
+    if own.is_trusted_option(place, written or model):
         return
     paths = [*folder.glob("*"), *folder.glob("*/*")]
     if revision is not None and not folder.is_dir():

@@ -1,15 +1,18 @@
 """A user's own code, named as ``package.module:object``: from an installed package or a file in the current directory.
 
-Importing a module runs its code. In a script, the script's author chooses the modules. A command reads names from files, which
-another person may have written. So it calls ``trust_only`` first: then a file may only name what the user named on the command line, too.
+Importing a module runs its code. So a name is trusted only if the user gave it: on the command line, as an argument in Python, or
+with ``trust``. A name that stands only in a file, which another person may have written, is refused. That is how every process
+begins, and ``trust`` only adds to it.
 There are three kinds of names: ``package.module``, ``host:models.example.org`` and ``option:trainee.options.launch``.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -26,22 +29,77 @@ ADDRESS = re.compile(  # an address that every HTTP library reads in the same wa
     r"https?://(?:[\w.~%:-]*@)?(?P<host>\w(?:[\w.-]*\w)?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:/[\w.~%+:/-]*)?(?:\?[\w.~%&=-]*)?",
     re.ASCII | re.IGNORECASE,
 )
-_trusted: frozenset[str] | None = None  # None: the caller chose every name
+ADDRESSES = re.compile(r"https?://[^\s'\",}#]+")  # addresses in a longer text
+MODULES = re.compile(
+    r"(?:^|/)\s*([\w.]+):[^\W\d]"
+)  # the module of each package.module:object in a name such as permuted/my.module:make
+_trusted: frozenset[str] = frozenset()
+_in_files: frozenset[str] = frozenset()  # modules and hosts that files named, which the user did not trust by then
 
 
 class NotTrusted(ImportError):
     """Only a file names the module."""
 
 
-def trust_only(names: Iterable[str] | None) -> None:
-    """From now on a file may name only these modules, hosts and options, and harmless ones; None: any."""
+def trust(names: Iterable[str]) -> None:
+    """From now on a file may name these modules, hosts and options, too."""
     global _trusted
-    _trusted = None if names is None else frozenset(names)
+    _trusted |= {names} if isinstance(names, str) else frozenset(names)
 
 
-def trusted() -> frozenset[str] | None:
-    """The last argument of ``trust_only``, to pass on to a process that this one starts."""
+@contextmanager
+def also_trusting(names: Iterable[str]) -> Iterator[None]:
+    """Trust these names, and whatever is trusted inside, until the end of the block."""
+    global _trusted, _in_files
+    before = _trusted, _in_files
+    trust(names)
+    try:
+        yield
+    finally:
+        _trusted, _in_files = before
+
+
+def trusted() -> frozenset[str]:
+    """All that is trusted, to pass on to a process that this one starts."""
     return _trusted
+
+
+def chosen(section: str, given: Mapping[str, Any], other: Any = None) -> None:
+    """Trust what a caller in Python gives for a section of a run's file: these values at these places, and the modules and hosts in them.
+
+    Those in ``other`` are trusted, too. But nothing is if one of these modules or hosts came from a file: the caller only passes it on.
+    """
+    names = chosen_in([given, other])
+    if not names & _in_files:
+        trust(names | {_with_value(f"{section}.{place}", value) for place, value in given.items()})
+
+
+def note_file(content: Any) -> None:
+    """The modules and hosts in a file's content count as named only in a file, unless they are trusted already."""
+    global _in_files
+    _in_files |= chosen_in(content) - _trusted
+
+
+def chosen_in(value: Any) -> set[str]:
+    """The names of the modules and hosts in a text, or in the texts of a list or mapping, however deep.
+
+    Known packages need no trust. If one had it, files could set every option of what it holds.
+    """
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            hosts = (host_of(address) for address in ADDRESSES.findall(one))
+            modules = set(MODULES.findall(ADDRESSES.sub("", one)))
+            found |= {HOST + host for host in hosts if host} | {
+                name for name in modules if name.partition(".")[0] not in KNOWN
+            }
+        elif isinstance(one, Mapping):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
+    return found
 
 
 def is_trusted(module: str) -> bool:
@@ -49,15 +107,13 @@ def is_trusted(module: str) -> bool:
     return _names_it_or_what_holds_it(module)
 
 
-def is_trusted_option(place: str) -> bool:
-    """Whether the user named this option, or the section of the run's file that it stands in."""
-    return _names_it_or_what_holds_it(place, OPTION)
+def is_trusted_option(place: str, value: Any = ...) -> bool:
+    """Whether the user named this option, or the section of the run's file that it stands in, or gave this very value."""
+    return _names_it_or_what_holds_it(place, OPTION) or (value is not ... and _with_value(place, value) in _trusted)
 
 
 def is_trusted_host(host: str) -> bool:
     """Whether the user named this very host, or with a leading dot (``host:.example.org``) a domain that it is in."""
-    if _trusted is None:
-        return True
     hosts = {name.removeprefix(HOST).lower() for name in _trusted if name.startswith(HOST)}
     return host.lower() in hosts or any(name.startswith(".") and host.lower().endswith(name) for name in hosts)
 
@@ -68,9 +124,13 @@ def host_of(address: str) -> str | None:
     return found["host"].strip("[]").lower() if found else None
 
 
+def _with_value(place: str, value: Any) -> str:
+    return f"{OPTION}{place}={json.dumps(value, default=repr)}"
+
+
 def _names_it_or_what_holds_it(name: str, kind: str = "") -> bool:
     parts = name.split(".")
-    return _trusted is None or any(kind + ".".join(parts[:end]) in _trusted for end in range(1, len(parts) + 1))
+    return any(kind + ".".join(parts[:end]) in _trusted for end in range(1, len(parts) + 1))
 
 
 def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None:
@@ -78,7 +138,8 @@ def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None
     if is_trusted(module) or module.partition(".")[0] in known:
         return
     raise NotTrusted(
-        f"{module!r} is named only in a file, and importing it runs its code: if you trust it, add --trust {module}",
+        f"{module!r} is named only in a file, and importing it runs its code: if you trust it, add --trust {module} "
+        f"(in Python: trust=[{module!r}])",
         name=module,
     )
 
@@ -90,6 +151,8 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     would not look there. The error's ``name`` is the missing module, as in Python's own error.
     """
     module_name, _, attribute = place.partition(":")
+    if not module_name or not attribute:
+        raise ImportError(f"{place!r} cannot be imported (write package.module:object)", name=module_name)
     raise_unless_importable(module_name, known)
     here = str(Path.cwd())
     if is_trusted(module_name) and here not in sys.path and "" not in sys.path:

@@ -1,5 +1,5 @@
 """The commands: run, resume (in ``runs``); presets; compare, study (``studies``); show, report, tensorboard, replay (``views``);
-pretrain, evaluate (``language``); openenv.
+weights, pretrain, evaluate (``language``); openenv.
 
 ``arguments`` has the arguments that several commands share, ``base`` the command line itself. ``app`` has all commands; on the
 command line, only the module of the typed command is imported (``envtuning.__main__``).

@@ -7,10 +7,31 @@ from typing import Annotated, Any
 
 import typer
 
+from engineers.shared import own
 from engineers.shared.untrusted import NotReadable
 from envtuning.runs.reading import read_value
 from envtuning.runs.sections import HIGHEST_SEED
 from envtuning.runs.spec import RunSpec, SpecError
+
+
+def trust_names(words: list[str] | None) -> list[str] | None:
+    """Names are trusted as ``--trust`` gives them, several in a word separated by commas."""
+    own.trust(name.strip() for word in words or () for name in word.split(","))
+    return words
+
+
+def trust_typed(words: Any) -> Any:
+    """Words of the command line may name modules and hosts."""
+    own.trust(own.chosen_in(words))
+    return words
+
+
+def trust_engineers(words: str | None) -> str | None:
+    """The user chose these engineers, separated by commas, with the model or the file after the slash."""
+    if words is not None:
+        own.trust([own.OPTION + "engineer.name", *own.chosen_in([word.strip() for word in words.split(",")])])
+    return words
+
 
 Run = Annotated[Path, typer.Argument(help="The folder of a run.")]
 Runs = Annotated[
@@ -20,7 +41,8 @@ Runs = Annotated[
 Engineer = Annotated[
     str | None,
     typer.Option(
-        help="The engineer, which writes the next config: reader, rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"
+        callback=trust_engineers,
+        help="The engineer, which writes the next config: reader, rules, fixed, random, uniform, openai/MODEL, local/MODEL, …",
     ),
 ]
 Settings = Annotated[
@@ -31,13 +53,18 @@ Settings = Annotated[
 ]
 Observed = Annotated[
     list[str] | None,
-    typer.Option("--observer", help="Your own observer, as package.module:factory. May be given several times."),
+    typer.Option(
+        "--observer",
+        callback=trust_typed,
+        help="Your own observer, as package.module:factory. May be given several times.",
+    ),
 ]
 Trusted = Annotated[
     list[str] | None,
     typer.Option(
         "--trust",
         envvar="ENVTUNING_TRUST",
+        callback=trust_names,
         help="Allow a run's file to use this: a module, a host for your API key (host:NAME), or an option (option:PLACE). Several are separated by commas (docs/trust.md).",
     ),
 ]

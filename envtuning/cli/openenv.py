@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from envtuning.cli.arguments import Trusted, parse_settings
-from envtuning.cli.base import app, console, trusting
+from envtuning.cli.base import app, console
 
 
 @app.command()
@@ -23,8 +23,7 @@ def openenv(
     trust: Trusted = None,
 ) -> None:
     """Write a world's text environment as a folder that openenv validates, builds, serves and pushes."""
-    with trusting([*(trust or ()), world.partition(":")[0]]):
-        from envtuning.openenv.export import export
+    from envtuning.openenv.export import export
 
-        made = export(folder, world, parse_settings(settings))
-        console.print(f"{made}: `cd {made}`, `python -m server.app` serves it; `openenv validate`, `openenv push`")
+    made = export(folder, world, parse_settings(settings))
+    console.print(f"{made}: `cd {made}`, `python -m server.app` serves it; `openenv validate`, `openenv push`")

@@ -18,7 +18,7 @@ from envtuning.cli.arguments import (
     parse_settings,
     run_name,
 )
-from envtuning.cli.base import app, console, trusting
+from envtuning.cli.base import app, console
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observers, observer_at
 from envtuning.runs.log import RunLog
@@ -55,25 +55,23 @@ def run(
     trust: Trusted = None,
 ) -> None:
     """Run a preset or a file to its end. A run that was interrupted continues where it stopped."""
-    with trusting(trust, engineers=[engineer], settings=settings, observers=observer):
-        spec = load_spec(what, changes=parse_settings(settings))
-        spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
-        if engineer is not None and not spec.asks_an_engineer:
-            console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
-        plan = resolve(spec)
-        note_out_of_reach(plan)
-        chosen = parse_seeds(seeds) if seeds else [spec.seed]
-        for seed in chosen:
-            named = (out or Path("runs")) / f"{run_name(spec)}-seed{seed}"
-            folder = out if out is not None and len(chosen) == 1 else named
-            run_and_report(RunLog.create(folder, plan.seeded(seed)), observer)
+    spec = load_spec(what, changes=parse_settings(settings))
+    spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
+    if engineer is not None and not spec.asks_an_engineer:
+        console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
+    plan = resolve(spec)
+    note_out_of_reach(plan)
+    chosen = parse_seeds(seeds) if seeds else [spec.seed]
+    for seed in chosen:
+        named = (out or Path("runs")) / f"{run_name(spec)}-seed{seed}"
+        folder = out if out is not None and len(chosen) == 1 else named
+        run_and_report(RunLog.create(folder, plan.seeded(seed)), observer)
 
 
 @app.command()
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
     """Continue an interrupted run. The result is the same as without the interruption."""
-    with trusting(trust, observers=observer):
-        run_and_report(RunLog.open(folder), observer)
+    run_and_report(RunLog.open(folder), observer)
 
 
 def note_out_of_reach(*plans: Plan) -> None:

@@ -9,8 +9,17 @@ from typing import Annotated
 import typer
 
 from engineers.registry import DEFAULT_ENGINEER
-from envtuning.cli.arguments import OnRay, Settings, Trusted, adjusted, listed_seeds, parse_seeds, parse_settings
-from envtuning.cli.base import app, console, trusting
+from envtuning.cli.arguments import (
+    OnRay,
+    Settings,
+    Trusted,
+    adjusted,
+    listed_seeds,
+    parse_seeds,
+    parse_settings,
+    trust_engineers,
+)
+from envtuning.cli.base import app, console
 from envtuning.cli.runs import note_out_of_reach
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
@@ -29,7 +38,11 @@ def compare(
         str, typer.Argument(help="The preset or file that all arms run, as for `envtuning run`.")
     ] = "engineer",
     engineers: Annotated[
-        str, typer.Option(help=f"Engineers' names, separated by commas; or arms that read nothing: {', '.join(ARMS)}.")
+        str,
+        typer.Option(
+            callback=trust_engineers,
+            help=f"Engineers' names, separated by commas; or arms that read nothing: {', '.join(ARMS)}.",
+        ),
     ] = f"fixed,random,uniform,{DEFAULT_ENGINEER}",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
     stages: Annotated[int | None, typer.Option(min=1, help="Number of stages, as for `envtuning run`.")] = None,
@@ -45,16 +58,15 @@ def compare(
     trust: Trusted = None,
 ) -> None:
     """Compare engineers with equal budgets, paired seeds and the same first stage, in one table."""
-    with trusting(trust, engineers=engineers.split(","), settings=settings):
-        spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
-        folder, chosen = out or Path("runs/compare") / spec.name, parse_seeds(seeds)
-        arms = comparing.arms_of(spec, [name.strip() for name in engineers.split(",") if name.strip()])
-        carry_out(arms, raise_unless_comparable(arms), chosen, folder, jobs, ray)
-        result = comparing.comparison_of(spec, arms, chosen, folder)
-        console.print(comparing.table(result))
-        console.print(f"figures: {comparing.write(result, folder)}")
-        again = "".join(f" --trust {name}" for name in trust or ())
-        console.print(f"`envtuning report {folder}{again}` puts all runs on one page")
+    spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
+    folder, chosen = out or Path("runs/compare") / spec.name, parse_seeds(seeds)
+    arms = comparing.arms_of(spec, [name.strip() for name in engineers.split(",") if name.strip()])
+    carry_out(arms, raise_unless_comparable(arms), chosen, folder, jobs, ray)
+    result = comparing.comparison_of(spec, arms, chosen, folder)
+    console.print(comparing.table(result))
+    console.print(f"figures: {comparing.write(result, folder)}")
+    again = "".join(f" --trust {name}" for name in trust or ())
+    console.print(f"`envtuning report {folder}{again}` puts all runs on one page")
 
 
 def carry_out(arms: Arms, plans: Mapping[str, Plan], seeds: list[int], folder: Path, jobs: int, ray: bool) -> None:
@@ -98,14 +110,13 @@ def study(
     trust: Trusted = None,
 ) -> None:
     """Do the unfinished runs of a study (a comparison that was written down in advance), and print its table."""
-    with trusting(trust):
-        written = load_study(file)
-        folder = out / written.name
-        if not table:
-            chosen = part_of(written, arms)
-            plans = raise_unless_comparable(chosen)
-            beyond.raise_unless_playable(written, plans)
-            carry_out(chosen, plans, seeds_of(written, listed_seeds(seeds)), folder, jobs, ray)
-        summary = summarise(written, folder)
-        console.print(markdown(summary), markup=False)
-        console.print(f"figures: {write(summary, folder)}")
+    written = load_study(file)
+    folder = out / written.name
+    if not table:
+        chosen = part_of(written, arms)
+        plans = raise_unless_comparable(chosen)
+        beyond.raise_unless_playable(written, plans)
+        carry_out(chosen, plans, seeds_of(written, listed_seeds(seeds)), folder, jobs, ray)
+    summary = summarise(written, folder)
+    console.print(markdown(summary), markup=False)
+    console.print(f"figures: {write(summary, folder)}")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from envtuning import atomic
 from envtuning.cli.arguments import Run, Runs, Trusted
-from envtuning.cli.base import app, console, trusting
+from envtuning.cli.base import app, console
 from envtuning.errors import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.tasks import next_task
@@ -31,19 +31,16 @@ def show(
     trust: Trusted = None,
 ) -> None:
     """Show the table of each run: configs, costs, results and incidents."""
-    with trusting(trust):
-        runs = opened(folders)
-        for one in runs:
-            if len(runs) > 1:
-                console.print(str(one.path), style="bold")
-            if watch:
-                watch_table(one)
-            console.print(summary(one))
-            if next_task(one.plan, one.state) is not None:
-                state = (
-                    "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {one.path}` continues"
-                )
-                console.print(f"this run {state}")
+    runs = opened(folders)
+    for one in runs:
+        if len(runs) > 1:
+            console.print(str(one.path), style="bold")
+        if watch:
+            watch_table(one)
+        console.print(summary(one))
+        if next_task(one.plan, one.state) is not None:
+            state = "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {one.path}` continues"
+            console.print(f"this run {state}")
 
 
 @app.command()
@@ -58,11 +55,10 @@ def report(
     trust: Trusted = None,
 ) -> None:
     """Write a self-contained HTML page about one run, or about several runs side by side."""
-    with trusting(trust):
-        runs = opened(folders)
-        folder = folders[0] if len(folders) == 1 else common_folder([one.path for one in runs])
-        page = write_page(runs, out or folder / "report.html")
-        console.print(f"report: {page}")
+    runs = opened(folders)
+    folder = folders[0] if len(folders) == 1 else common_folder([one.path for one in runs])
+    page = write_page(runs, out or folder / "report.html")
+    console.print(f"report: {page}")
 
 
 @app.command()
@@ -72,16 +68,15 @@ def tensorboard(
     trust: Trusted = None,
 ) -> None:
     """Write the metrics as TensorBoard event files, in the folder `tensorboard` of each run. `tensorboard --logdir RUN` shows them."""
-    with trusting(trust):
-        files = [EventFiles(one) for one in opened(folders)]
+    files = [EventFiles(one) for one in opened(folders)]
+    for each in files:
+        console.print(f"event files: {each.catch_up()}")
+    while watch and any(atomic.is_locked(each.run.path) for each in files):
+        time.sleep(2)
         for each in files:
-            console.print(f"event files: {each.catch_up()}")
-        while watch and any(atomic.is_locked(each.run.path) for each in files):
-            time.sleep(2)
-            for each in files:
-                each.catch_up()
-        for each in files:
-            each.close()
+            each.catch_up()
+    for each in files:
+        each.close()
 
 
 @app.command()
@@ -96,17 +91,16 @@ def replay(
     trust: Trusted = None,
 ) -> None:
     """Show how the policy played a validation board."""
-    with trusting(trust):
-        one = RunLog.open(folder)
-        film = find_film(one, stage, case)
-        if out is not None:
-            save_film(film, out, seconds)
-            console.print(f"{out}: {film.title}")
-            return
-        show_film(film.frames, seconds)
-        console.print(f"stage {stage}, {film.title}")
-        if film.reply:
-            console.print(f"the reply: {film.reply}")
+    one = RunLog.open(folder)
+    film = find_film(one, stage, case)
+    if out is not None:
+        save_film(film, out, seconds)
+        console.print(f"{out}: {film.title}")
+        return
+    show_film(film.frames, seconds)
+    console.print(f"stage {stage}, {film.title}")
+    if film.reply:
+        console.print(f"the reply: {film.reply}")
 
 
 def save_film(film: Film, out: Path, seconds: float) -> None:

@@ -15,6 +15,7 @@ from engineers.guard import Guard, read_back
 from engineers.knobs import KnobError, dump
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
+from engineers.plain.random_search import RandomEngineer
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, IncidentKind, StageReport
@@ -138,9 +139,8 @@ def redraw(plan: Plan, config: BaseModel) -> BaseModel:
     """The config with random editable knobs from the run's seed: the first draw that the world can use."""
     spec, refusals = plan.spec, list[str]()
     for draw in range(REDRAWS):
-        engineer = engineers.make(
-            "random", seed=derive(spec.seed, "first config", draw), space=spec.engineer.options.get("space")
-        )
+        space = spec.engineer.options.get("space")
+        engineer = RandomEngineer(seed=derive(spec.seed, "first config", draw), space=space)
         blank = StageReport(stage=0, config=dump(config))
         drawn = engineer.propose(blank, current=config, editable=spec.editable).config
         refusals = Guard(plan.world.check).check(drawn, config, editable=spec.editable)

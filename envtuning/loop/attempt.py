@@ -16,17 +16,18 @@ from engineers.report import Incident, IncidentKind
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import inside
-from envtuning.loop.contract import amounts_in, as_trainee_failed, raise_unless_spent, read_metrics
+from envtuning.loop.contract import amounts_in, as_trainee_failed, raise_unless_spent, read_metrics, read_outcomes
 from envtuning.loop.observer import Progress
 from envtuning.loop.session import Session
 from envtuning.loop.validation import draw_probe
+from envtuning.outcomes import Tally
 from envtuning.runs.fading import faded, until_next_part
 from envtuning.runs.sections import StageSpec
 from envtuning.runs.state import WorldConfig
 from envtuning.runs.tasks import closing_cost
 from envtuning.runs.transitions import Decision, History
 from envtuning.seeds import derive
-from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged
+from envtuning.trainees.base import OUTCOMES, Metrics, Trainee, TrainingDiverged
 from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
 from envtuning.worlds.world import Cases
 
@@ -46,6 +47,7 @@ class Attempt(BaseModel):
     validated: Counter[str] = Field(default_factory=Counter)
     stretch: int = 0  # number of finished stretches of training
     iterations: list[dict[str, float]] = []
+    outcomes: list[Tally] = []  # of the iterations that had any
     validations: list[dict[str, float]] = []
     said: list[str] = []  # warnings that are recorded once
     lines: list[dict[str, Any]] = []  # of metrics.jsonl
@@ -101,7 +103,13 @@ class Attempt(BaseModel):
             self.reason += f" ({decision.reason})"
         self.note("end", reason=self.reason)
         self.probe = draw_probe(session.plan, self.config, self._seed("probe"), session.suites.held_out)
-        self.probe_episodes = self._play(self.probe, self._faded()) if self.probe is not None else []
+        if self.probe is not None and self.plays_probe:
+            self.probe_episodes = self._play(self.probe, self._faded())
+
+    @property
+    def plays_probe(self) -> bool:
+        """By default the policy plays it only if training gave no outcomes; without playing, it shows what the config draws."""
+        return not self.outcomes or self.session.spec.suites.probe_per_slice is not None
 
     @property
     def trainee(self) -> Trainee:
@@ -181,15 +189,18 @@ class Attempt(BaseModel):
         if rest:  # cost that on_iteration did not get
             self._charge(rest, self.trained)
             if not told:
-                self._take_in(returned)
+                self._take_in(returned, self._outcomes_in(given, "train"))
         spent = self.trained - before
         raise_unless_spent(spent, self.unit, amount)
         return spent[self.unit]
 
-    def _on_iteration(self, given: Metrics) -> None:
+    def _on_iteration(self, given: dict[str, Any]) -> None:
         metrics = self._read(given, "on_iteration")
         self._charge(amounts_in(metrics, "on_iteration"), self.trained)
-        self._take_in(metrics)
+        self._take_in(metrics, self._outcomes_in(given, "on_iteration"))
+
+    def _outcomes_in(self, given: Any, method: str) -> Tally:
+        return read_outcomes(given, method, self.session.plan.world.slices(self.config))
 
     def _read(self, given: Any, method: str) -> Metrics:
         metrics, odd = read_metrics(given, method)
@@ -197,7 +208,7 @@ class Attempt(BaseModel):
             self._say_once("odd_metrics", sentence)
         return metrics
 
-    def _take_in(self, metrics: Metrics) -> None:
+    def _take_in(self, metrics: Metrics, outcomes: Tally) -> None:
         """Add an iteration to the history and the metrics file. Raises ``TrainingDiverged``."""
         for name in ("grad_norm", "loss"):
             if name in metrics and not math.isfinite(metrics[name]):
@@ -207,6 +218,8 @@ class Attempt(BaseModel):
         if lost := int(finite.get("workers_lost", 0)):
             self.record("worker_lost", f"{lost} worker(s) were lost; they are replaced where there is room")
         self.iterations.append(finite)
+        if outcomes.episodes:
+            self.outcomes.append(outcomes)
         if "collapsed" not in self.said and (why := self.trainee.collapse(self.iterations)):
             self.said.append("collapsed")
             self.record("collapsed", why)
@@ -214,8 +227,10 @@ class Attempt(BaseModel):
             self.said.append("not_trained")
             self.record("not_trained", why)
         session, spent = self.session, self.spent[self.unit]
-        self.note("iteration", spent=spent, **finite)
-        session.observer.progressed(Progress(session.stage.number, spent, session.allowance, self.unit, finite))
+        self.note("iteration", spent=spent, **finite, **({OUTCOMES: outcomes.dump()} if outcomes.episodes else {}))
+        session.observer.progressed(
+            Progress(session.stage.number, spent, session.allowance, self.unit, finite, outcomes)
+        )
 
     def _charge(self, amounts: Amounts, account: Counter[str]) -> None:
         account.update(amounts)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
+from pydantic import ValidationError
+
+from engineers.shared.sentences import in_sentences
 from engineers.shared.timeouts import NotEnded, run_with_timeout
 from envtuning.errors import RunError
+from envtuning.outcomes import Tally
 from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
-from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged, WorkerLost
+from envtuning.trainees.base import OUTCOMES, Metrics, Trainee, TrainingDiverged, WorkerLost
 from envtuning.worlds.episodes import Amounts
 from envtuning.worlds.world import InfeasibleConfig
 
@@ -52,12 +56,14 @@ def close(trainee: Trainee) -> None:
 
 
 def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:
-    """The numbers among a trainee's metrics, and a sentence for every other value. Infinity and NaN count as numbers."""
+    """The numbers among a trainee's metrics, and a sentence for every other value but the outcomes. Infinity and NaN count as numbers."""
     if not isinstance(given, Mapping):
         raise TraineeFailed(f"{method} gave {type(given).__name__} as metrics: give a dict of names and numbers")
     numbers: Metrics = {}
     odd: list[str] = []
     for name, value in given.items():
+        if name == OUTCOMES:
+            continue
         try:
             if isinstance(value, str | bytes):
                 raise TypeError
@@ -65,6 +71,24 @@ def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:
         except (TypeError, ValueError, OverflowError):
             odd.append(f"{method} gave {name}={value!r:.60}, which is not a number: left out")
     return numbers, odd
+
+
+def read_outcomes(given: Mapping[Any, Any], method: str, slices: Collection[str]) -> Tally:
+    """The outcomes among a trainee's metrics; without any, an empty tally. ``slices`` are those of the config."""
+    told = given.get(OUTCOMES)
+    if isinstance(told, Tally):
+        tally = told
+    else:
+        try:
+            tally = Tally.model_validate({} if told is None else told)
+        except ValidationError as error:
+            raise TraineeFailed(f"{method}: {in_sentences(error, OUTCOMES)}") from error
+    if strangers := sorted((tally.first.keys() | tally.repeats.keys()).difference(slices)):
+        raise TraineeFailed(
+            f"{method} gave outcomes of slice {strangers[0]!r:.60}, and the stage's config has {', '.join(slices):.200}: name the "
+            "slices as the config does"
+        )
+    return tally
 
 
 def amounts_in(metrics: Metrics, method: str) -> Amounts:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partialmethod
 from typing import Any
 
 from engineers.report import Incident
-from engineers.shared.own import object_at
+from engineers.shared.own import chosen, object_at
 from envtuning.errors import SpecError
+from envtuning.outcomes import Tally
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, Stage
 
@@ -24,6 +25,7 @@ class Progress:
     allowance: int  # the stage's budget
     unit: str
     metrics: dict[str, float]  # of the latest iteration
+    outcomes: Tally = field(default_factory=Tally)  # of the latest iteration, by slice
 
 
 class Observer:
@@ -89,9 +91,10 @@ for _event in [name for name in vars(Observer) if not name.startswith("_")]:
 
 
 def observer_at(place: str) -> Observer:
-    """The observer that ``package.module:factory`` makes (a class, or a function without arguments)."""
+    """The observer that ``package.module:factory`` makes (a class, or a function without arguments). The caller chose it, so it is trusted."""
     if ":" not in place:
         raise SpecError(f"observer {place!r}: name it as 'package.module:factory'")
+    chosen("observer", {"place": place})
     try:
         made = object_at(place)()
     except Exception as error:

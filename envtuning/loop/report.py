@@ -9,6 +9,7 @@ import numpy as np
 
 from engineers.knobs import dump
 from engineers.report import StageReport
+from envtuning import outcomes
 from envtuning.loop.attempt import Attempt
 from envtuning.runs.plan import Plan
 from envtuning.worlds.episodes import slice_results, spread
@@ -36,7 +37,11 @@ def build_report(attempt: Attempt) -> StageReport:
         unit=plan.unit,
         cost={unit: float(amount) for unit, amount in attempt.cost.items()},
         results=slice_results(attempt.episodes),
+        training_results=outcomes.slice_results(attempt.outcomes, about.objective),
         own_config_results=slice_results(attempt.probe_episodes),
+        score_in_words=about.score_in_words if attempt.outcomes else "",
+        blind_scores=world.blind_scores(attempt.config) if attempt.outcomes else {},
+        outcomes_in_words=plan.trainee.declared.outcomes_in_words if attempt.outcomes else "",
         failure_cases=[
             world.explain(cases, episode) for episode in spread(attempt.episodes, spec.suites.failure_cases)
         ],

@@ -6,6 +6,7 @@ resumption after a kill run the same code.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from envtuning import atomic
@@ -37,9 +38,9 @@ def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -
     return run
 
 
-def resume(folder: str | Path, observer: Observer | None = None) -> RunLog:
-    """Continue an interrupted run. The result is the same as without the interruption."""
-    run = RunLog.open(folder)
+def resume(folder: str | Path, observer: Observer | None = None, *, trust: Iterable[str] = ()) -> RunLog:
+    """Continue an interrupted run. The result is the same as without the interruption. ``trust``: as in ``RunLog.open``."""
+    run = RunLog.open(folder, trust=trust)
     continue_run(run, observer)
     return run
 

@@ -11,6 +11,8 @@ from envtuning.runs.plan import Plan
 from envtuning.seeds import derive
 from envtuning.worlds.world import Cases
 
+PROBED = 20  # cases a slice, unless the run's file says how many
+
 
 @dataclass(frozen=True)
 class Suites:
@@ -53,7 +55,8 @@ def draw_test(plan: Plan, validation: Cases) -> Cases:
 
 def draw_probe(plan: Plan, config: BaseModel, seed: int, held_out: tuple[Cases, ...]) -> Cases | None:
     """Cases drawn by the stage's own config: a sample of what it trains on."""
-    count = plan.spec.suites.probe_per_slice
+    asked = plan.spec.suites.probe_per_slice
+    count = PROBED if asked is None else asked
     if not count:
         return None
     return plan.world.draw(config, count, seed=derive(seed, "probe"), purpose="probe", exclude=held_out)

@@ -35,6 +35,7 @@ from pydantic import BaseModel, Field
 
 from engineers.knobs import KnobError, validated
 from engineers.report import Incident, StageReport
+from engineers.shared import own
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.runs import checked, format2
@@ -66,11 +67,13 @@ class RunLog:
         self._read()
 
     @classmethod
-    def open(cls, path: str | Path) -> RunLog:
+    def open(cls, path: str | Path, *, trust: Iterable[str] = ()) -> RunLog:
         """The run in a folder. Raises ``RunError`` for damaged files, and for missing files that a later step has used.
 
-        Any other missing file can be made again from earlier files, so it does not count as damage.
+        Any other missing file can be made again from earlier files, so it does not count as damage. Of what the folder's files
+        name, only what is trusted is imported: ``trust`` adds modules, hosts and options (docs/trust.md).
         """
+        own.trust(trust)
         path = Path(path)
         if not (path / "run.json").is_file():
             raise RunError(f"{path} is not a run folder (it has no run.json): {_what_to_open(path)}")
@@ -349,6 +352,7 @@ def _run_record(path: Path, files: Files) -> RunRecord:
             f"({made.versions.get('mapf-frozenlake', 'unknown')})"
         )
     record: RunRecord = parsed(path, written, RunRecord)
+    own.note_file(record.spec.model_dump(include={"world", "trainee", "engineer"}))
     return record
 
 

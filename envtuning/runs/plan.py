@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 import engineers
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump
+from engineers.registry import named_in_a_file as engineer_in_a_file
 from engineers.registry import needs_trainee, raise_unless_from_file
 from engineers.shared.sentences import in_sentences
 from envtuning.runs.sections import as_data
@@ -21,7 +22,7 @@ from envtuning.runs.unknown_fields import unknown_fields
 from envtuning.seeds import derive
 from envtuning.trainees import LIVE, TraineeKind, form_of
 from envtuning.trainees.base import Trainee
-from envtuning.worlds.registry import make_world
+from envtuning.worlds.registry import named_in_a_file as world_in_a_file
 from envtuning.worlds.world import Cases, World
 
 
@@ -37,7 +38,7 @@ class Plan:
     @classmethod
     def of(cls, spec: RunSpec) -> Plan:
         """Makes the world and reads the configs. Raises ``UnknownWorld``, or ``SpecError`` for a config that the world does not know."""
-        world = make_world(spec.world.name, **spec.world.options)
+        world = world_in_a_file(spec.world.name, spec.world.options)
         target = _config("target", spec.target, world)
         configs = tuple(
             None if stage.asks else _config(f"stages.{number}.config", stage.config, world)
@@ -127,7 +128,7 @@ class Plan:
                 given["context"] = engineers.Context(**given["context"])
             if self.asks_the_trainee:
                 given |= {"trainee": trainee and trainee(), "timeout": asked.timeout}
-            return engineers.make(self._engineer, **given)
+            return engineer_in_a_file(self._engineer, given)
         except ValidationError as error:
             raise SpecError(in_sentences(error)) from error
         except (ImportError, TypeError, ValueError) as error:

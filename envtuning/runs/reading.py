@@ -117,13 +117,26 @@ def _no_constant(name: str) -> float:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, except that equal keys are an error. The original silently takes the last one."""
+    """YAML's safe loader without what surprises: equal keys, of which it takes the last one; merge keys, which repeat mappings before
+    anybody counts them; and numbers to base 60, such as 1:30.
+    """
+
+    def flatten_mapping(self, node: Any) -> None:
+        if merge := next((key for key, _ in node.value if key.tag == "tag:yaml.org,2002:merge"), None):
+            raise NotReadable(f"has the merge key << (line {merge.start_mark.line + 1}): write the values out")
+
+    def construct_number(self, node: Any) -> int | float:
+        if ":" in node.value:
+            raise NotReadable(
+                f"has {node.value!r:.60} (line {node.start_mark.line + 1}), which YAML reads as a number to base 60: put it in quotes"
+            )
+        integer = node.tag == "tag:yaml.org,2002:int"
+        found: int | float = self.construct_yaml_int(node) if integer else self.construct_yaml_float(node)
+        return found
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                continue
             name = (key.tag, str(key.value))
             if name in seen:
                 raise NotReadable(
@@ -133,6 +146,8 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
+for _kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
 _Loader.add_implicit_resolver(  # as in YAML 1.2: 3e-4 is a number although it has no dot
     "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$"), list("-+.0123456789")
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -17,8 +17,10 @@ from pydantic import (
 
 from engineers.knobs import KnobError, dump, validated
 from engineers.registry import COMMON_OPTIONS, DEFAULT_ENGINEER, LOOPS_OWN
+from engineers.shared import own
 from envtuning.runs.reading import storable, without_secrets
 from envtuning.runs.transitions import Rule
+from envtuning.runs.trust import Written
 from envtuning.trainees.base import DEFAULT_KIND
 from envtuning.worlds.registry import DEFAULT_WORLD
 
@@ -55,8 +57,8 @@ def _without(names: Iterable[str]) -> AfterValidator:
     """Refuses options with these names."""
 
     def checked(options: dict[str, Any]) -> dict[str, Any]:
-        if own := sorted(options.keys() & set(names)):
-            raise ValueError(f"{own[0]} is set by the run: leave it out")
+        if taken := sorted(options.keys() & set(names)):
+            raise ValueError(f"{taken[0]} is set by the run: leave it out")
         return options
 
     return AfterValidator(checked)
@@ -67,23 +69,32 @@ Unit = Literal["env_steps", "episodes", "samples", "tokens"]
 SUITE_SEED = 20_260_617
 
 
-class Named(Frozen):
+class Named(Frozen, metaclass=Written):
     """A name with options. In a file the name alone is enough: ``engineer: rules``."""
+
+    section: ClassVar[str]  # of a run's file
+    options: dict[str, Any] = Field(description="Its own options.")
 
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, given: Any) -> Any:
-        name = next(iter(cls.model_fields))
+        name = next(field for field in cls.model_fields if field != "options")
         if isinstance(given, str):
             return {name: given}
         if not isinstance(given, dict | cls):
             raise ValueError(f"{given!r:.60} is not a name: write a name, or {{{name}: …, options: {{…}}}}")
         return given
 
+    def was_written(self) -> None:
+        """A script wrote this section, so what it names is trusted."""
+        given = {name: value for name, value in self if name != "options"}
+        own.chosen(self.section, given | {f"options.{name}": value for name, value in self.options.items()})
+
 
 class WorldSpec(Named):
     """Which environment."""
 
+    section = "world"
     name: str = Field(
         DEFAULT_WORLD, description="A name from envtuning.worlds, or 'package.module:object' of your own."
     )
@@ -91,6 +102,7 @@ class WorldSpec(Named):
 
 
 class TraineeSpec(Named):
+    section = "trainee"
     kind: str = Field(
         DEFAULT_KIND, description="A kind from envtuning.trainees, or 'package.module:Class' of your own."
     )
@@ -100,6 +112,7 @@ class TraineeSpec(Named):
 
 
 class EngineerSpec(Named):
+    section = "engineer"
     name: str = Field(
         DEFAULT_ENGINEER, description="As engineers.make takes it: reader, rules, openai/…, local/…, replay/FILE."
     )
@@ -118,7 +131,8 @@ class EngineerSpec(Named):
         return {name: value for name, value in self.options.items() if name in COMMON_OPTIONS}
 
     def replaced_by(self, name: str) -> EngineerSpec:
-        """Another engineer in this one's place. It gets the common options, but not this engineer's own options."""
+        """Another engineer in this one's place, which the caller chose. It gets the common options, but not this engineer's own options."""
+        own.chosen(self.section, {"name": name})
         return self if name == self.name else self.model_copy(update={"name": name, "options": self.common_options})
 
 
@@ -141,11 +155,12 @@ class SuiteSpec(Frozen):
         le=MOST_CASES,
         description="Number of test cases for each slice of the target, played once after the last stage; 0: no test.",
     )
-    probe_per_slice: int = Field(
-        20,
+    probe_per_slice: int | None = Field(
+        None,
         ge=0,
         le=MOST_CASES,
-        description="Number of cases for each slice that are drawn from the stage's own config and played after the stage.",
+        description="Number of cases for each slice that are drawn from the stage's own config and played after the stage; null: 20 "
+        "if the trainee gives no outcomes of training, else none is played.",
     )
     validate_every: int | None = Field(
         None,

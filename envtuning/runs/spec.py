@@ -5,14 +5,14 @@ Presets and users' files are read into this model; nothing is imported for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from engineers.shared import untrusted
+from engineers.shared import own, untrusted
 from engineers.shared.sentences import in_sentences
 from engineers.shared.untrusted import NotReadable
 from envtuning.errors import SpecError
@@ -34,6 +34,7 @@ from envtuning.runs.sections import (
     Unit,
     WorldSpec,
 )
+from envtuning.runs.trust import Written
 
 __all__ = [
     "SUITE_SEED", "EngineerSpec", "Fade", "GuardSpec", "RunSpec", "SpecError", "StageSpec", "SuiteSpec", "TraineeSpec",
@@ -43,7 +44,7 @@ __all__ = [
 Described = TypeVar("Described", bound=BaseModel)
 
 
-class RunSpec(Frozen):
+class RunSpec(Frozen, metaclass=Written):
     """The complete description of a run. Two runs of one spec give the same figures if the trainee is deterministic."""
 
     name: str = Field("run", pattern=FOLDER, max_length=100)
@@ -83,6 +84,11 @@ class RunSpec(Frozen):
                 f"total is {self.total:,}, but the stages' budgets add up to {self.stage_budget:,}: give at least that"
             )
         return self
+
+    def was_written(self) -> None:
+        """A script wrote this spec, so what its sections name is trusted."""
+        for section in (self.world, self.trainee, self.engineer):
+            section.was_written()
 
     @property
     def asks_an_engineer(self) -> bool:
@@ -129,11 +135,13 @@ def preset_text(name: str) -> str:
     return (_presets() / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None) -> RunSpec:
+def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None, trust: Iterable[str] = ()) -> RunSpec:
     """The spec in a preset or in a YAML or JSON file. Raises ``SpecError``.
 
-    ``changes`` are values by dotted keys, which replace those of the file: ``{"trainee.options.lr": 3e-4}``.
+    ``changes`` are values by dotted keys, which replace those of the file: ``{"trainee.options.lr": 3e-4}``. They are trusted;
+    of the file only what ``trust`` names is: modules, hosts and options (docs/trust.md).
     """
+    own.trust([*trust, *own.chosen_in(changes), *(own.OPTION + key for key in changes or ())])
     if str(source) in preset_names():
         return parse_spec(preset_text(str(source)), f"preset {source}", changes=changes)
     path = Path(source)
@@ -145,7 +153,9 @@ def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None) -
 def read_file(path: str | Path, kind: type[Described]) -> Described:
     """The content of a YAML or JSON file as this model. Raises ``SpecError``."""
     try:
-        return kind.model_validate(read_mapping(_text_of(Path(path))))
+        data = read_mapping(_text_of(Path(path)))
+        own.note_file(data)
+        return kind.model_validate(data)
     except NotReadable as error:
         raise SpecError(f"{path} {error}") from error
     except ValidationError as error:
@@ -167,6 +177,7 @@ def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapp
         data = read_mapping(text)
     except NotReadable as error:
         raise SpecError(f"{origin} {error}") from error
+    own.note_file(data)
     if name is not None:
         data.setdefault("name", name)
     if (base := data.pop("extends", None)) is not None:

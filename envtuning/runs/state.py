@@ -14,6 +14,7 @@ from engineers.knobs import validated
 from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal, Usage
 from engineers.report import Incident, SliceResult, StageRecord, StageReport
+from envtuning.outcomes import Tally
 from envtuning.runs.checked import Files
 from envtuning.runs.sections import MOST_SPENT
 from envtuning.runs.spec import RunSpec
@@ -108,6 +109,7 @@ class Measured(BaseModel):
 
     kind: Literal["iteration", "validation"]
     spent: int = Field(ge=0)
+    outcomes: Tally | None = None
 
 
 class Said(BaseModel):

@@ -8,7 +8,9 @@ from typing import Any
 
 from envtuning import atomic
 from envtuning.extras import needs
+from envtuning.outcomes import Tally
 from envtuning.runs.log import RunLog
+from envtuning.trainees.base import OUTCOMES
 
 NOT_METRICS = ("kind", "spent")
 TAGS = {"iteration": "training", "validation": "validation"}  # by the line's kind
@@ -58,6 +60,15 @@ class EventFiles:
             return
         step = before + int(line["spent"])
         for name, value in line.items():
-            if name not in NOT_METRICS:
+            if name == OUTCOMES:
+                self._write_slices(Tally.model_validate(value), step)
+            elif name not in NOT_METRICS:
                 self._writer.add_scalar(f"{TAGS[line['kind']]}/{name}", value, step)
         self._writer.add_scalar("stage", stage, step)
+
+    def _write_slices(self, tally: Tally, step: int) -> None:
+        """Success and score of each slice in training, on first visits."""
+        for name, counts in tally.first.items():
+            if counts.episodes:
+                self._writer.add_scalar(f"success/{name}", counts.successes / counts.episodes, step)
+                self._writer.add_scalar(f"score/{name}", counts.score_sum / counts.episodes, step)

@@ -62,7 +62,7 @@ class Cluster(Executor):
             ray.cancel(run, force=True)
 
 
-def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: frozenset[str] | None, here: str) -> Any:
+def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: frozenset[str], here: str) -> Any:
     """Carry out one run, with the trust and the working folder of the command's process."""
     try:
         os.chdir(here)
@@ -71,7 +71,7 @@ def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: froz
             f"the node {platform.node()} has no folder {here}: start in a folder that all nodes share"
         ) from error
     import_nothing_from_here()
-    own.trust_only(trusted)
+    own.trust(trusted)
     return work(*given)
 
 

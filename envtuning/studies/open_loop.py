@@ -74,7 +74,7 @@ def near_uniform(spec: RunSpec) -> RunSpec:
     slices, beyond = _slices(first), _beyond_target(plan)
     shares = {piece.share.path: share_of(piece.share, 0.0) for piece in slices if piece.share and piece.name in beyond}
     closed = with_values(first, shares)
-    engineer = EngineerSpec(name="uniform", options=spec.engineer.common_options, timeout=spec.engineer.timeout)
+    engineer = spec.engineer.model_copy(update={"name": "uniform", "options": spec.engineer.common_options})
     open_knobs = [knob.name for knob in find_knobs(first, spec.editable)]
     groups = [".".join(piece.share.group) + "." for piece in slices if piece.share and piece.name in beyond]
     editable = tuple(name for name in open_knobs if not name.startswith(tuple(groups)))

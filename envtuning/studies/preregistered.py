@@ -5,12 +5,14 @@ Commit the file before the final runs begin. It then shows that the claim was ch
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from engineers.shared import own
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
 from envtuning.runs.sections import FOLDER, HIGHEST_SEED
@@ -136,8 +138,9 @@ def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
     return open_loop.arm_of(begun, arm.engineer.model_copy(update={"options": options}))
 
 
-def load_study(path: str | Path) -> StudySpec:
-    """The study in a YAML file. Raises ``SpecError``."""
+def load_study(path: str | Path, *, trust: Iterable[str] = ()) -> StudySpec:
+    """The study in a YAML file. Raises ``SpecError``. ``trust``: what this file and its preset may name, as in ``load_spec``."""
+    own.trust(trust)
     return read_file(path, StudySpec)
 
 

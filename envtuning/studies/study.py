@@ -17,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from dataclasses import dataclass
 from pathlib import Path
 
-from engineers.shared.own import trust_only, trusted
+from engineers.shared.own import trust, trusted
 from envtuning import atomic
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
@@ -132,9 +132,9 @@ def raise_unless_comparable(arms: Arms) -> dict[str, Plan]:
     return {name: resolve(spec) for name, spec in arms.items()}
 
 
-def _begin_process(names: frozenset[str] | None) -> None:
+def _begin_process(names: frozenset[str]) -> None:
     """Trust what the study's process trusts, and end with that process, even if it is killed."""
-    trust_only(names)
+    trust(names)
     parent = multiprocessing.parent_process()
 
     def end_with_parent() -> None:

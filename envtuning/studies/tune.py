@@ -21,15 +21,15 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, load_spec
 from envtuning.runs.state import Stage
 
-KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs")
+KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs", "trust")
 
 
 def trainable(config: dict[str, Any]) -> None:
     """Do one run. After each stage, report the validation's metrics, ``stage`` and the run's cost by unit.
 
     ``config`` has ``preset``, a preset's name or a run's file, and ``runs``, the folder for the trials' run folders. That folder must
-    outlive the trials, and be the same after a restore. Optional: ``engineer``, ``seed``, ``stages`` (their number) and ``trainee`` (a
-    mapping of the trainee's options). A trial that is started again continues its run.
+    outlive the trials, and be the same after a restore. Optional: ``engineer``, ``seed``, ``stages`` (their number), ``trainee`` (a
+    mapping of the trainee's options) and ``trust`` (as in ``load_spec``). A trial that is started again continues its run.
     """
     folder = run_folder(config, tune.get_context().get_trial_id())
     run = loop.start(spec_of(config), folder, _Reporter())
@@ -41,12 +41,11 @@ def spec_of(config: dict[str, Any]) -> RunSpec:
     unknown = sorted(set(config) - set(KEYS))
     if unknown:
         raise SpecError(f"unknown key {unknown[0]!r} in the search space: known are {', '.join(KEYS)}")
-    seed = {"seed": int(config["seed"])} if "seed" in config else {}
-    spec = load_spec(config["preset"], changes=seed)
-    changes: dict[str, Any] = {"engineer": spec.engineer.replaced_by(config.get("engineer", spec.engineer.name))}
-    options = spec.trainee.options | config.get("trainee", {})
-    changes["trainee"] = spec.trainee.model_copy(update={"options": options})
-    spec = spec.model_copy(update=changes)
+    given: dict[str, Any] = {"seed": int(config["seed"])} if "seed" in config else {}
+    given |= {f"trainee.options.{name}": value for name, value in config.get("trainee", {}).items()}
+    spec = load_spec(config["preset"], changes=given, trust=config.get("trust", ()))
+    if "engineer" in config:
+        spec = spec.model_copy(update={"engineer": spec.engineer.replaced_by(config["engineer"])})
     return spec.with_rounds(config["stages"]) if "stages" in config else spec
 
 

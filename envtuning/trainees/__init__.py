@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from engineers.from_file import allowed_in, raise_unless_allowed
-from engineers.shared.own import object_at
+from engineers.shared.own import chosen, object_at
 from engineers.shared.sentences import in_sentences
 from envtuning.errors import SpecError
 from envtuning.extras import needs
@@ -149,7 +149,11 @@ def make_trainee(
     unit: str | None = None,
     **options: Any,
 ) -> Trainee:
-    """A trainee of a kind in ``KINDS``, or of the class at ``package.module:Class``; for lakes by default."""
+    """A trainee of a kind in ``KINDS``, or of the class at ``package.module:Class``; for lakes by default.
+
+    The caller chose the kind and the options, so they are trusted.
+    """
+    chosen("trainee", {"kind": kind, **{f"options.{option}": value for option, value in options.items()}})
     world = world or make_world(DEFAULT_WORLD)
     return TraineeKind.named(kind).make(options, world=world, capacity=capacity, exclude=exclude, seed=seed, unit=unit)
 

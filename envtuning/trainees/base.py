@@ -12,7 +12,8 @@ from envtuning.worlds.world import Form
 
 DEFAULT_KIND = "rllib"
 Metrics = dict[str, float]
-OnIteration = Callable[[Metrics], None]
+OUTCOMES = "outcomes"  # the entry of an iteration's metrics that has a ``Tally``, or its plain dict
+OnIteration = Callable[[dict[str, Any]], None]
 
 
 class TrainingDiverged(RuntimeError):
@@ -37,6 +38,7 @@ class Trainee(ABC):
     in_words: str = ""  # the learner, its algorithm and its reward, in a sentence for engineers
     form: Form | None = None  # of its policy; subclasses say "acts" (on observations), "replies" (to texts) or "plans"
     reports: frozenset[str] | None = None  # the training metrics that it has, as rules may name them; None: unknown
+    outcomes_in_words: str = ""  # how its policy plays in training, in a sentence for engineers: whether it samples
     late_rates: Sequence[str] = ()  # metrics that a stage's report averages over the last iterations
     units: Sequence[str] | None = None  # units of its budgets; None: any
     checkpoints_inside = False  # whether a long stage is saved at every validation
@@ -49,6 +51,8 @@ class Trainee(ABC):
         calls this several times, with different seeds. ``on_iteration`` gets the metrics of each iteration at its end: its cost
         by unit (``env_steps``, ``episodes``, ``samples``, ``tokens``), ``success_rate``, ``grad_norm`` and any other
         metrics; ``workers_lost`` is the number of workers lost since the previous iteration, each counted once.
+        The entry ``outcomes`` is not a number: it is a ``Tally`` of the iteration's episodes, or ``{slice: {"episodes": …,
+        "successes": …, "score_sum": …}}``. With it, engineers read what training showed, and no probe is drawn by default.
         Returns the call's metrics, with its whole cost. A trainee need not call ``on_iteration``: the returned cost counts.
         Raises ``TrainingDiverged`` if numbers are no longer finite, ``WorkerLost`` if it cannot continue.
         """

@@ -18,14 +18,16 @@ import numpy as np
 
 from engineers.from_file import PLAIN, reads
 from engineers.shared import untrusted
-from envtuning.trainees.base import Metrics, OnIteration, Trainee
+from envtuning.outcomes import Counts, Tally
+from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee
 from envtuning.worlds.lakes.episodes import downhill
 from envtuning.worlds.lakes.world import raise_unless_lakes
-from mapf_frozenlake import LakeConfig
+from mapf_frozenlake import LakeConfig, Slice
 from mapf_frozenlake.solvers import distance_fields, solve
 from mapf_frozenlake.types import DELTAS, Instance, Plan
 
 ITERATION = 500  # env steps
+EPISODE = 10  # env steps of an episode that it reports
 SMALLEST = 2  # a lake's side
 
 
@@ -34,6 +36,7 @@ class ScriptedTrainee(Trainee):
     """Deterministic and instant; ``speed`` is the skill gained per 1,000 env steps at the frontier."""
 
     in_words = "A learner in closed form: one skill for each map size, which grows by what sometimes succeeds."
+    outcomes_in_words = "Each episode succeeds by chance, with the skill that it has then."
     form = "plans"
     reports = frozenset({"success_rate", "grad_norm"})
 
@@ -55,15 +58,30 @@ class ScriptedTrainee(Trainee):
         raise_unless_lakes(world)
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        rng = np.random.default_rng(seed)
+        rng, luck_of_training = np.random.default_rng(seed), np.random.default_rng([seed, 1])
         taken, last = 0, {"success_rate": 0.0, "grad_norm": 0.0}
         while taken < budget:
             steps = min(ITERATION, budget - taken)
+            outcomes = self._outcomes(config, steps, luck_of_training)
             last = self._learn(config, steps, noise=rng.normal())
             taken += steps
             if on_iteration is not None:
-                on_iteration(last | {"env_steps": float(steps)})
+                on_iteration(last | {"env_steps": float(steps), OUTCOMES: outcomes})
         return last | {"env_steps": float(taken)}
+
+    def _outcomes(self, config: LakeConfig, steps: int, rng: np.random.Generator) -> Tally:
+        """Episodes of ``EPISODE`` steps by the slices' shares, each a success by the slice's chance before this iteration."""
+        total, tally = sum(piece.share for piece in config.slices.values()), Tally()
+        for size, piece in config.slices.items():
+            episodes = round(steps / EPISODE * piece.share / total)
+            if episodes:
+                won = int(rng.binomial(episodes, self._chance(size, piece, config)))
+                tally.first[str(size)] = Counts(episodes=episodes, successes=won, score_sum=won)
+        return tally
+
+    def _chance(self, size: int, piece: Slice, config: LakeConfig) -> float:
+        wait_ratio = 0.1 if piece.wait_ratio is None else piece.wait_ratio
+        return solve_chance(self.skill[size], difficulty(size, piece.hole_ratio, wait_ratio, config.max_agents))
 
     def _learn(self, config: LakeConfig, steps: int, noise: float) -> Metrics:
         """One iteration: every slice raises the skills by its share of the data."""
@@ -72,8 +90,7 @@ class ScriptedTrainee(Trainee):
         success = signal = 0.0
         pull = np.zeros_like(self.skill)
         for size, piece in config.slices.items():
-            wait_ratio = 0.1 if piece.wait_ratio is None else piece.wait_ratio
-            chance = solve_chance(self.skill[size], difficulty(size, piece.hole_ratio, wait_ratio, config.max_agents))
+            chance = self._chance(size, piece, config)
             learnability = piece.share / total * 4 * chance * (1 - chance)
             pull += learnability * self.spill ** np.abs(sizes - size)
             success += piece.share / total * chance

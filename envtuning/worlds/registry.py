@@ -6,7 +6,7 @@ from inspect import signature
 from typing import Any
 
 from engineers.from_file import NotAllowed, allowed_in, raise_unless_allowed
-from engineers.shared.own import NotTrusted, declares, object_at
+from engineers.shared.own import NotTrusted, chosen, declares, object_at
 from envtuning.errors import SpecError
 from envtuning.worlds.world import World
 
@@ -28,7 +28,16 @@ class UnknownWorld(SpecError):
 
 
 def make_world(name: str, /, **options: Any) -> World[Any]:
-    """A world in ``WORLDS``, or the ``World`` (a class, a function that makes one, or the object) at ``package.module:object``."""
+    """A world in ``WORLDS``, or the ``World`` (a class, a function that makes one, or the object) at ``package.module:object``.
+
+    The caller chose the name and the options, so they are trusted.
+    """
+    chosen("world", {"name": name, **{f"options.{option}": value for option, value in options.items()}})
+    return named_in_a_file(name, options)
+
+
+def named_in_a_file(name: str, options: dict[str, Any]) -> World[Any]:
+    """The same for a name and options that the caller has from a file."""
     place = WORLDS.get(name, name)
     if ":" not in place:
         raise UnknownWorld(

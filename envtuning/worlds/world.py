@@ -52,6 +52,7 @@ class About:
     legend: str = "Success: the task was done before the episode ended."  # what the headings mean
     failures: Mapping[str, str] = field(default_factory=dict)  # failure kind -> what it means
     slice_label: str = "{}"  # a slice's name in tables: "{0}×{0}" for boards
+    score_in_words: str = ""  # what an episode's score from 0 to 1 is, for engineers; empty: there is only success
     case: str = "case"  # what one case is called: board, task, episode
     unit: str = "env_steps"  # of budgets, unless the run's file names another
 
@@ -142,6 +143,10 @@ class World(ABC, Generic[C, K, E]):
 
     def drawn(self, config: C, cases: K) -> dict[str, dict[str, float]]:
         """Per slice, statistics of the probed cases: shares, sizes, distances. Empty by default."""
+        return {}
+
+    def blind_scores(self, config: C) -> dict[str, float]:
+        """Per slice, the mean score of the best answer that ignores the question. Empty where it is not known."""
         return {}
 
     def film(self, cases: K, episode: Episode) -> Film | None:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable, outcome
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, as_instance, given_among, options_from
+from mapf_frozenlake.envs.options import Choose, Sizes, as_config, as_instance, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.map_families import MapFamily
+from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -34,13 +35,14 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
     Every interface takes these arguments; all are optional:
 
     boards         ``size`` (4), ``num_agents`` (2; a count, or a weight for each), ``hole_ratio`` (0.2), ``wait_ratio`` (None: left
-                   to chance), ``min_distance`` (1); or ``config``; or one board for all episodes: ``desc`` or ``instance``.
-                   Configs and instances also as JSON
+                   to chance), ``min_distance`` (1), ``map_family`` ("random", "maze", "rooms" or "warehouse") with ``loops``,
+                   ``room_size``, ``shelf_length``, ``aisle``; or ``config``; or one board for all episodes: ``desc`` or
+                   ``instance``. Configs and instances also as JSON
     rules          ``on_goal`` ("wait", "finish" or "next"), ``is_slippery`` (False), ``success_rate`` (1/3), ``collisions`` ("block"), ``horizon`` (None: 4 · (rows +
                    columns)), ``reward`` ("sparse"; or a function of a ``rewards.Transition``), ``feedback`` (True),
                    ``hint_strength`` (1); each replaces the config's
-    spaces         ``observation`` ("ego", "grid" or "compact"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
-                   of "ego" also ``window`` and ``hints``
+    spaces         ``observation`` ("ego", "grid", "compact" or "pogema"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
+                   of "ego" and "pogema" also ``window``; of "ego" ``hints``
     the pool       ``pool_size`` (16,384), ``certify``, ``exclude`` (held-out boards), ``choose`` (the rows for the envs that begin)
     speed          ``num_threads`` (1) step a large batch; None: one per core
     """
@@ -58,6 +60,11 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,

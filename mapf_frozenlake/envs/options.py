@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import NDArray
 from pydantic import ValidationError
@@ -16,7 +16,9 @@ from mapf_frozenlake.errors import LakeError, UnknownArgument
 from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.batch import LakeBatch
 
-DRAW = ("size", "num_agents", "hole_ratio", "wait_ratio", "min_distance")  # as LakeConfig.single takes them
+DRAW = (  # as LakeConfig.single takes them
+    "size", "num_agents", "hole_ratio", "wait_ratio", "min_distance", "map_family", "loops", "room_size", "shelf_length", "aisle",
+)  # fmt: skip
 BATCH = (
     "observation", "dtype", "max_size", "max_agents", "window", "hints", "pool_size", "certify", "exclude", "num_threads",
 )  # fmt: skip
@@ -29,7 +31,6 @@ DEFAULTS: dict[str, Any] = dict.fromkeys(KNOWN) | {
     "num_threads": 1,
 }
 Sizes = int | tuple[int, int]  # a square's side; rows and columns
-Collisions = Literal["block", "end"]
 Choose = Callable[[NDArray], NDArray]  # rows of the pool for the envs that begin
 ELSEWHERE = {  # other environments' names -> our names
     "map_name": "size",

@@ -16,10 +16,11 @@ from mapf_frozenlake.envs.controller import outcome
 from mapf_frozenlake.envs.global_state import compact_space, compact_state
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among, options_from
+from mapf_frozenlake.envs.options import Choose, Sizes, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import NUM_ACTIONS, Action, Certificate, Instance, OnGoal
+from mapf_frozenlake.map_families import MapFamily
+from mapf_frozenlake.types import NUM_ACTIONS, Action, Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.layout import space_of
 from mapf_frozenlake.world.rewards import RewardFunction
@@ -63,6 +64,11 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,

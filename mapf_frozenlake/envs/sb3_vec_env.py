@@ -15,11 +15,12 @@ from stable_baselines3.common.vec_env import VecEnv
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among, raise_unless_known
+from mapf_frozenlake.envs.options import Choose, Sizes, given_among, raise_unless_known
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError, UnknownArgument
-from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.map_families import MapFamily
+from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.given import raise_unless_one_of
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
@@ -61,6 +62,11 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,

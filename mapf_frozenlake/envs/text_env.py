@@ -15,9 +15,10 @@ from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, augme
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable, outcome
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, given_among, options_from
+from mapf_frozenlake.envs.options import Choose, Sizes, as_config, given_among, options_from
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.judge import judge
+from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.text import (
     STYLES,
     ParseError,
@@ -29,7 +30,7 @@ from mapf_frozenlake.text import (
     turns_prompt,
 )
 from mapf_frozenlake.text.rewards import plan_reward
-from mapf_frozenlake.types import Action, Certificate, Instance, OnGoal
+from mapf_frozenlake.types import Action, Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.rewards import RewardFunction
 
 Mode = Literal["plan", "turns"]
@@ -75,6 +76,11 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,
@@ -210,6 +216,10 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         if config.is_slippery:
             raise LakeError(
                 "is_slippery=True: the text interface has no slippery ice; use is_slippery=False, or MAPFFrozenLake-v0"
+            )
+        if config.collisions not in ("block", "end"):
+            raise LakeError(
+                f"collisions={config.collisions!r}: the texts describe the lake's own rules; use 'block' or 'end', or MAPFFrozenLake-v0"
             )
         if self.mode == "plan" and config.on_goal != "wait":
             raise LakeError(

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, given_among
+from mapf_frozenlake.envs.options import Choose, Sizes, given_among
 from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv, StateName
-from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.map_families import MapFamily
+from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -41,6 +42,11 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,

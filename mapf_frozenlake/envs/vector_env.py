@@ -14,11 +14,12 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.lending import Lending
-from mapf_frozenlake.envs.options import Choose, Collisions, Sizes, as_config, given_among, options_from
+from mapf_frozenlake.envs.options import Choose, Sizes, as_config, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
-from mapf_frozenlake.types import Certificate, Instance, OnGoal
+from mapf_frozenlake.map_families import MapFamily
+from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -56,6 +57,11 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         hole_ratio: float | None = None,
         wait_ratio: float | None = None,
         min_distance: int | None = None,
+        map_family: MapFamily | None = None,
+        loops: float | None = None,
+        room_size: int | None = None,
+        shelf_length: int | None = None,
+        aisle: int | None = None,
         config: LakeConfig | Mapping[str, Any] | str | None = None,
         desc: str | Sequence[str] | None = None,
         instance: Instance | Mapping[str, Any] | str | None = None,

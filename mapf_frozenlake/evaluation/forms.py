@@ -15,7 +15,7 @@ from mapf_frozenlake.config import RULES, LakeConfig
 from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import actions_by_step
-from mapf_frozenlake.types import Instance, Plan, Solution
+from mapf_frozenlake.types import Action, Event, Instance, Plan, Solution
 
 Form = Literal["solver", "text", "neural"]
 Answer = str | list[list[int]] | None  # a reply; or a plan; or None without a plan
@@ -114,7 +114,7 @@ def neural_answers(
 ) -> Iterator[tuple[int, Answer]]:
     """The moves that a network makes on each board, until its episode ends by success, a fall or the horizon.
 
-    On slippery ice, these are the moves after slips, so that they can be judged like a plan; board ``index`` slips by
+    On slippery ice, these are the moves after slips, and under POGEMA's rules what each agent really did, so that they can be judged like a plan; board ``index`` slips by
     ``seed + index``.
     """
     for begin in range(0, len(wanted), NEURAL_BATCH):
@@ -135,6 +135,7 @@ def _moves_made(
         rules = rules.model_copy(update={name: getattr(config, name) for name in RULES})
     batch = LakeBatch(rules, len(boards), **shapes | {"autoreset": "disabled"})
     batch.seed(seeds)
+    as_pogema = rules.collisions not in ("block", "end")
     observation = batch.reset(instances=boards)
     made: list[NDArray[np.int64]] = []  # per step, [n, A]
     lengths = np.zeros(len(boards), np.int64)  # of each episode; 0 while it continues
@@ -143,6 +144,8 @@ def _moves_made(
         episode = batch.episode
         made.append(after_slip(actions, batch.positions, episode["key"], episode["step"] + 1, episode["ahead"]))
         result = batch.step(actions)
+        if as_pogema:  # the judge knows the lake's own rules: it is given what each agent really did
+            made[-1] = np.where(result.events == Event.NONE, actions, Action.WAIT)
         over = result.terminated | result.truncated
         lengths[over & (lengths == 0)] = len(made)
         if lengths.all():

@@ -39,31 +39,36 @@ def interleaved(rows: Iterable[Row], reference: Iterable[Row]) -> list[Row]:
     return together
 
 
+def aligned(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A table as plain text: the first column to the left, the others to the right."""
+    widths = [max(len(line[column]) for line in (header, *cells)) for column in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in (header, *cells)
+    ]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+def in_markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    marks = ["---", *["---:"] * (len(header) - 1)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (header, marks, *cells))
+
+
 def plain(sheet: Sheet) -> str:
     """Sections of aligned columns, a headline above them."""
     parts = [sheet.headline]
     for title, rows in sheet.sections:
-        header, cells = grid(rows)
-        widths = [max(len(line[column]) for line in (header, *cells)) for column in range(len(header))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if column == 0 else cell.rjust(width)
-                for column, (cell, width) in enumerate(zip(line, widths))
-            )
-            for line in (header, *cells)
-        ]
-        rule = "  ".join("-" * width for width in widths)
-        parts.append("\n".join([f"by {title}", lines[0].rstrip(), rule, *(line.rstrip() for line in lines[1:])]))
+        parts.append(f"by {title}\n{aligned(*grid(rows))}")
     return "\n\n".join([*parts, *sheet.footnotes])
 
 
 def markdown(sheet: Sheet) -> str:
     parts = [sheet.headline]
     for title, rows in sheet.sections:
-        header, cells = grid(rows)
-        marks = ["---", *["---:"] * (len(header) - 1)]
-        body = "\n".join("| " + " | ".join(line) + " |" for line in (header, marks, *cells))
-        parts.append(f"**By {title}**\n\n{body}")
+        parts.append(f"**By {title}**\n\n{in_markdown(*grid(rows))}")
     return "\n\n".join([*parts, *sheet.footnotes])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, overload
 
 from mapf_frozenlake.config import RULES, LakeConfig
 from mapf_frozenlake.errors import LakeError
@@ -17,6 +17,9 @@ from mapf_frozenlake.evaluation.forms import (
     solver_answers,
     text_answers,
 )
+from mapf_frozenlake.evaluation.measure import Planner, measure
+from mapf_frozenlake.evaluation.path_table import PathTable
+from mapf_frozenlake.evaluation.protocol import PathProtocol
 from mapf_frozenlake.evaluation.record import record_of
 from mapf_frozenlake.evaluation.reply_file import ReplyFile
 from mapf_frozenlake.evaluation.table import EvaluationTable
@@ -27,6 +30,13 @@ from mapf_frozenlake.types import Instance
 Progress = Callable[[int, int], None]
 
 
+@overload
+def evaluate(
+    policy: Any, suite: PathProtocol, *, name: str | None = None, progress: Progress | None = None
+) -> PathTable: ...
+
+
+@overload
 def evaluate(
     policy: Any,
     suite: InstanceSet | Iterable[Instance] | str,
@@ -40,8 +50,27 @@ def evaluate(
     resume: str | os.PathLike[str] | None = None,
     settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> EvaluationTable:
+) -> EvaluationTable: ...
+
+
+def evaluate(
+    policy: Any,
+    suite: PathProtocol | InstanceSet | Iterable[Instance] | str,
+    *,
+    form: Form | None = None,
+    name: str | None = None,
+    prompt: Prompt = plan_prompt,
+    batch_size: int | None = None,
+    max_workers: int = 1,
+    config: LakeConfig | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> EvaluationTable | PathTable:
     """Evaluate a policy on a suite: ask it once for each instance, and judge every answer by the same judge.
+
+    On a ``PathProtocol`` (see ``PROTOCOLS``), every episode is played, and the table has the measures of papers on path finding. The
+    policy may also be a planner there, an object with ``act_on(batch)``; of the arguments, only ``name`` and ``progress`` count.
 
     policy       a solver (Instance to Solution or plan), a text policy (string to string), or a neural policy (an object
                  with ``act(observation)`` and ``env_kwargs``, stepped through ``LakeBatch``); give ``form`` if
@@ -57,6 +86,8 @@ def evaluate(
 
     An exception of the policy ends the evaluation; with ``resume``, the answers so far are kept.
     """
+    if isinstance(suite, PathProtocol):
+        return _on_protocol(policy, suite, name, progress)
     suite = _instances(suite)
     if len(suite) == 0:
         raise LakeError("the suite is empty: give at least one instance")
@@ -88,6 +119,26 @@ def evaluate(
         if kept is not None:
             kept.close()
     return EvaluationTable(name, tuple(record_of(suite, index, answers[index]) for index in range(len(suite))))
+
+
+def _on_protocol(policy: Any, protocol: PathProtocol, name: str | None, progress: Progress | None) -> PathTable:
+    if not isinstance(policy, Planner) and checked_form(policy, None) not in ("neural", "solver"):
+        raise LakeError(
+            "a protocol is played step by step: give a planner, a network, or a solver from Instance to plan"
+        )
+    one_plan = not isinstance(policy, Planner) and checked_form(policy, None) == "solver"
+    if one_plan and protocol.on_goal == "next":
+        raise LakeError(
+            f"{protocol.name} gives new goals, which a plan made at the start cannot know: give a planner or a network"
+        )
+    cells = [(map_name, agents) for map_name in protocol.maps for agents in protocol.agents]
+    episodes = []
+    for done, (map_name, agents) in enumerate(cells, start=1):
+        config = protocol.config(map_name, agents)
+        episodes += measure(policy, protocol.boards(map_name, agents), config, map_name)
+        if progress is not None:
+            progress(done, len(cells))
+    return PathTable(name if name is not None else _name_of(policy), protocol.name, tuple(episodes))
 
 
 def _ask(

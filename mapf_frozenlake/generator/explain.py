@@ -43,12 +43,13 @@ def why_not(kind: Stratum, tally: NDArray) -> str:
 def _remedy(kind: Stratum, tally: NDArray) -> str:
     if tally[EXCLUDED]:  # only boards that fit are looked up
         return f"the {int(tally[EXCLUDED])} that fit are excluded: exclude less, or choose another size, hole_ratio or num_agents"
+    holes = "hole_ratio, " if kind.family == "random" else ""
     solvable = int(tally[NEEDS_WAIT] + tally[NEEDS_NO_WAIT])
     if solvable:
         return (
             f"of {solvable} solvable boards {int(tally[NEEDS_WAIT])} needed a wait, so wait_ratio={kind.wait_ratio:g} is "
-            f"out of reach here: {'lower' if kind.label == WAIT else 'raise'} it, or change hole_ratio or num_agents"
+            f"out of reach here: {'lower' if kind.label == WAIT else 'raise'} it, or change {holes.replace(', ', ' or ')}num_agents"
         )
     if tally[UNDECIDED] > tally[UNSOLVABLE]:
-        return 'raise limits.expansions, lower num_agents or hole_ratio, or use certify="reachable"'
-    return "lower hole_ratio, num_agents or min_distance"
+        return f'raise limits.expansions, lower {holes}num_agents or min_distance, or use certify="reachable"'
+    return f"lower {holes}num_agents or min_distance"

@@ -54,8 +54,8 @@ def generate(
       num_threads, process or machine.
     - In every prefix each size has its share within 1, each size's wait ratio is met within 1, and each agent count has
       its weight within 1 (``apportion`` says how).
-    - Boards are uniform among all boards of the size, the count, the number of holes (rounded half up), the least
-      distance and the wait label.
+    - Random boards are uniform among all boards of the size, the count, the number of holes (rounded half up), the least
+      distance and the wait label. On a maze, rooms or a warehouse, starts and goals are uniform on the map's ice.
     - ``certify="exact"`` (the default up to 10×10 and 5 agents, and wherever a wait ratio is asked for): jointly
       solvable, with the least makespan and whether it needs a wait known exactly. ``"solvable"`` (the default beyond):
       a joint plan was found. ``"reachable"``: each agent alone can reach its goal.
@@ -140,8 +140,8 @@ class Drawer:
     ) -> NDArray[np.int64]:
         tally = np.zeros((indices.size, kernel.NUM_FATES), np.int64)
         wanted = (
-            seed_key(self.seed), indices, rows, kind.height, kind.width, kind.num_agents, kind.num_holes, kind.min_distance,
-            self._displacements_of(kind), self.excluded,
+            seed_key(self.seed), indices, rows, np.array(kind.layout), kind.height, kind.width, kind.num_agents, kind.num_holes,
+            kind.min_distance, self._displacements_of(kind), self.excluded,
         )  # fmt: skip
         written = (room.holes, room.starts, room.goals, tally)
         common = (*wanted, self.limits.draws, *written)
@@ -170,7 +170,9 @@ class Drawer:
         return tally.sum(axis=0)
 
     def _displacements_of(self, kind: Stratum) -> NDArray[np.int64]:
-        key = (kind.height, kind.width, kind.num_agents, kind.min_distance)
+        # Pairs are for boards of which every cell may be ice.
+        least = kind.min_distance if kind.family == "random" else 1
+        key = (kind.height, kind.width, kind.num_agents, least)
         if key not in self._displacements:
             self._displacements[key] = displacements(*key)
         return self._displacements[key]

@@ -6,6 +6,7 @@ import numpy as np
 
 from mapf_frozenlake.generator.apportion import ANY
 from mapf_frozenlake.generator.draw import all_can_reach, count_up_to, dig, every_cell, place, stream_of
+from mapf_frozenlake.generator.families import RANDOM, draw_map
 from mapf_frozenlake.generator.symmetry import key_of
 from mapf_frozenlake.solvers.bits import entry, inlined
 from mapf_frozenlake.solvers.board import make_problem
@@ -20,18 +21,23 @@ AWAITS_SEARCH = -1
 
 @inlined
 def next_candidate(
-    stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack, holes, starts,
-    goals, tally,
+    stream, layout, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack, holes,
+    starts, goals, tally,
 ):  # fmt: skip
     """Draw until every agent can reach its goal; returns the number of draws left, 0 if it failed.
 
-    ``cells`` is a permutation of ``every_cell``; ``tally`` is this instance's row.
+    ``cells`` is a permutation of ``every_cell``, or room for a map's ice; ``layout`` says which map, see ``draw_map``; ``tally`` is
+    this instance's row. Random holes are dug around starts and goals; in every other map, starts and goals are placed on its ice.
     """
     while draws_left > 0:
-        if not place(stream, height, width, agents, min_distance, displacements, cells, starts, goals):
+        ice = cells
+        if layout[0] != RANDOM:
+            ice = cells[: draw_map(stream, layout, height, width, cells, lake_of, stack, holes)]
+        if not place(stream, height, width, agents, min_distance, displacements, ice, starts, goals):
             tally[NO_PLACE] += 1
             return 0
-        dig(stream, height, width, agents, num_holes, cells, holes)
+        if layout[0] == RANDOM:
+            dig(stream, height, width, agents, num_holes, cells, holes)
         if not all_can_reach(holes, height, width, starts, goals, agents, lake_of, stack):
             tally[UNREACHABLE] += 1
         else:
@@ -53,8 +59,8 @@ def fate_of_fitting(holes, height, width, starts, goals, agents, excluded):
 
 @entry
 def fill_reachable(
-    seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
-    goals, tally,
+    seed_key, indices, rows, layout, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws,
+    holes, starts, goals, tally,
 ):  # fmt: skip
     """Write instance ``indices[i]`` to row ``rows[i]`` of holes, starts, goals; every agent can reach its goal.
 
@@ -66,8 +72,8 @@ def fill_reachable(
         draws_left = max_draws
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
-                holes[row], starts[row], goals[row], tally[i],
+                stream, layout, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of,
+                stack, holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0:
                 return i
@@ -78,8 +84,8 @@ def fill_reachable(
 
 @entry
 def fill_solvable(
-    seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
-    goals, tally, joint_steps,
+    seed_key, indices, rows, layout, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws,
+    holes, starts, goals, tally, joint_steps,
 ):  # fmt: skip
     """Like ``fill_reachable``; in addition some plan for all agents was found within ``joint_steps``."""
     lake_of, stack = np.empty((height, width), np.int16), np.empty(height * width, np.int64)
@@ -88,8 +94,8 @@ def fill_solvable(
         draws_left = max_draws
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
-                holes[row], starts[row], goals[row], tally[i],
+                stream, layout, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of,
+                stack, holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0:
                 return i
@@ -105,8 +111,8 @@ def fill_solvable(
 
 @entry
 def fill_exact(
-    seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
-    goals, tally, label, max_decisions, budget, search, makespan, needs_wait,
+    seed_key, indices, rows, layout, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws,
+    holes, starts, goals, tally, label, max_decisions, budget, search, makespan, needs_wait,
 ):  # fmt: skip
     """Like ``fill_reachable``; in addition jointly solvable with the wanted ``label``. Makespan and wait are exact.
 
@@ -119,8 +125,8 @@ def fill_exact(
         draws_left, decisions_left = max_draws, max_decisions
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
-                holes[row], starts[row], goals[row], tally[i],
+                stream, layout, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of,
+                stack, holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0 or decisions_left == 0:
                 return i

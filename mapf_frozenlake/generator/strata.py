@@ -9,9 +9,10 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.config import LakeConfig, Slice
 from mapf_frozenlake.errors import GenerationError, LakeError
 from mapf_frozenlake.generator.apportion import ANY, NO_WAIT, WAIT, apportion, normalised
+from mapf_frozenlake.map_families import MAP_FAMILIES, MapFamily
 from mapf_frozenlake.types import Certificate
 
 EXACT_UP_TO_SIZE, EXACT_UP_TO_AGENTS = 10, 5  # certify=None decides boards up to this exactly
@@ -31,6 +32,8 @@ class Stratum:
     wait_ratio: float | None
     label: int  # ANY, NO_WAIT or WAIT
     certificate: Certificate
+    family: MapFamily = "random"
+    layout: tuple[float, ...] = (0.0,) * 5  # see families.draw_map
 
     def is_wanted(self) -> bool:
         if self.wait_ratio is None:
@@ -39,6 +42,8 @@ class Stratum:
 
     def __str__(self) -> str:
         agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
+        if self.family != "random":
+            return f"{self.family} of {self.height}×{self.width} with {agents}"
         return f"{self.height}×{self.width} with {agents}, hole_ratio={self.hole_ratio:g} ({self.num_holes} holes)"
 
 
@@ -89,6 +94,8 @@ def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
                         wait_ratio=slice_.wait_ratio,
                         label=label,
                         certificate=_certificate(size, width, count, slice_.wait_ratio, certify),
+                        family=slice_.map_family,
+                        layout=_layout(slice_),
                     )
                 )
         if slice_.wait_ratio and 1 in weights:
@@ -114,6 +121,11 @@ def what_is_drawn(config: LakeConfig) -> str:
 def hole_count(height: int, width: int, num_agents: int, hole_ratio: float) -> int:
     """The number of holes: their share of the cells that are neither start nor goal, rounded half up."""
     return math.floor(hole_ratio * (height * width - 2 * num_agents) + 0.5 + 1e-9)
+
+
+def _layout(slice_: Slice) -> tuple[float, ...]:
+    code = float(MAP_FAMILIES.index(slice_.map_family))
+    return code, slice_.loops, float(slice_.room_size), float(slice_.shelf_length), float(slice_.aisle)
 
 
 def _certificate(

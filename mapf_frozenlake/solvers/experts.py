@@ -147,6 +147,26 @@ def _order_agents(problem, configuration, urgency, order):
         order[place] = agent
 
 
+@entry
+def pibt_step(holes, positions, goals, urgency, random):
+    """One joint step of PIBT without search: int64[agents], the cells to go to, as row · (width + 1) + col.
+
+    ``urgency`` int64[agents]: steps since each agent last stood on its goal. ``random`` uint64[1] is not 0, and is moved on.
+    """
+    agents = len(positions)
+    problem = make_problem(holes, holes.shape[0], holes.shape[1], positions, goals, agents)
+    cells = len(problem.board.degree)
+    here, there, then = np.full(cells, -1), np.full(cells, -1), np.full(agents, -1)
+    now, order = problem.starts.astype(np.int64), np.empty(agents, np.int64)
+    _order_agents(problem, now, urgency, order)
+    for agent in range(agents):
+        here[now[agent]] = agent
+    for one in order:
+        if then[one] < 0:
+            _give_way(problem, one, now, then, here, there, random)
+    return then
+
+
 class Search(NamedTuple):
     """The configurations seen so far, one row each, and the constraints on the step after each."""
 

@@ -13,7 +13,7 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.generator.pool import InstancePool
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.threads import thread_count
-from mapf_frozenlake.types import MAX_SIZE, NUM_ACTIONS, ON_GOAL, Certificate, Instance
+from mapf_frozenlake.types import COLLISIONS, MAX_SIZE, NUM_ACTIONS, ON_GOAL, Certificate, Instance
 from mapf_frozenlake.world import kernels, rewards
 from mapf_frozenlake.world.boards import boards_of, given_boards
 from mapf_frozenlake.world.episode import Rules
@@ -101,7 +101,7 @@ class LakeBatch(LakeView):
         # [num_ended, A, …]: the last observations of the envs that ended in the last same-step step; never written again
         self.final_observation: NDArray | None = None
 
-        pad = max(1, self.layout.window // 2) if observation == "ego" else 1
+        pad = max(1, self.layout.window // 2) if observation in ("ego", "pogema") else 1
         sees_distance = any(layer.needs_distance and layer.is_shown(hints) for layer in LAYERS[observation])
         self._state = make_state(
             num_envs, self.max_agents, self.max_size, pad, with_distance=sees_distance, with_lakes=False
@@ -178,7 +178,7 @@ class LakeBatch(LakeView):
             ahead=config.success_rate if config.is_slippery else 1.0,
             horizon=config.horizon or 0,
             reward=list(rewards.REWARDS).index(config.reward),
-            ends_on_conflict=config.collisions == "end",
+            collisions=COLLISIONS.index(config.collisions),
             hint=config.hint_strength,
             on_goal=ON_GOAL.index(config.on_goal),
         )

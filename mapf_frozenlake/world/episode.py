@@ -9,7 +9,7 @@ import numpy as np
 from mapf_frozenlake.types import NUM_ACTIONS, Event
 from mapf_frozenlake.world.goals import after_arrivals, note_arrivals, number_lakes
 from mapf_frozenlake.world.jit import inlined
-from mapf_frozenlake.world.move import move_agents
+from mapf_frozenlake.world.move import BLOCK_BOTH, END, PRIORITY, move_agents
 from mapf_frozenlake.world.rewards import pay
 from mapf_frozenlake.world.rng import episode_key
 from mapf_frozenlake.world.state import FINISH, FRESH, NEXT, OVER, WAIT, place
@@ -23,7 +23,7 @@ class Rules(NamedTuple):
     ahead: Any  # float64: chance that a moving agent goes in its chosen direction
     horizon: Any  # int32; 0: four times height plus width
     reward: Any  # int8: index into rewards.REWARDS
-    ends_on_conflict: Any  # bool
+    collisions: Any  # int8: index into COLLISIONS
     hint: Any  # float32: scale of the hint channels
     on_goal: Any  # int8: WAIT, FINISH or NEXT
 
@@ -31,7 +31,7 @@ class Rules(NamedTuple):
 @inlined
 def open_rules(rules):
     return Rules(
-        rules[0], np.int32(rules[1]), np.int8(rules[2]), rules[3] != 0.0, np.float32(rules[4]), np.int8(rules[5])
+        rules[0], np.int32(rules[1]), np.int8(rules[2]), np.int8(rules[3]), np.float32(rules[4]), np.int8(rules[5])
     )
 
 
@@ -44,10 +44,11 @@ def begin(state, e, row, boards, rules):
     episode.ahead = rules.ahead
     episode.horizon = rules.horizon if rules.horizon > 0 else 4 * (episode.height + episode.width)
     episode.reward = rules.reward
-    episode.ends_on_conflict = rules.ends_on_conflict
+    episode.collisions = rules.collisions
     episode.hint = rules.hint
     episode.on_goal = rules.on_goal
-    number_lakes(state, e)
+    if episode.on_goal == NEXT:
+        number_lakes(state.terrain[e], state.cells[e], episode.num_agents, state.stride, state.lake[e], state.queue[e])
     episode.step = 0
     episode.violated = False
     episode.terminated = False
@@ -70,7 +71,7 @@ def advance(state, e, actions):
     episode.step += 1
     conflict, fell = move_agents(
         state.terrain[e], state.stride, state.pad, cells, actions[e], count, episode.key, episode.step, episode.ahead,
-        state.targets[e], events, state.occupant[e], state.claims[e],
+        episode.collisions, state.targets[e], events, state.occupant[e], state.claims[e],
     )  # fmt: skip
     away = 0
     for i in range(count):
@@ -80,12 +81,12 @@ def advance(state, e, actions):
     success = away == 0
     waits = episode.on_goal == WAIT
     if not waits:
-        away = note_arrivals(state, e)
+        away = note_arrivals(cells, goals, count, state.reached[e], state.num_reached[e])
         success = away == 0 and episode.on_goal == FINISH
     pay(state, e, success)
     if not waits:
         after_arrivals(state, e)
-    if success or fell or (conflict and episode.ends_on_conflict):
+    if success or fell or (conflict and episode.collisions == END):
         episode.terminated = True
     elif episode.step >= episode.horizon:
         episode.truncated = True
@@ -103,7 +104,8 @@ def advance(state, e, actions):
     episode.success = success
     episode.valid = success and not episode.violated
     episode.optimal = -1
-    if episode.makespan >= 0 and episode.ahead >= 1.0 and waits:
+    as_certified = waits and episode.collisions != PRIORITY and episode.collisions != BLOCK_BOTH
+    if episode.makespan >= 0 and episode.ahead >= 1.0 and as_certified:
         episode.optimal = episode.valid and episode.step == episode.makespan
 
 

@@ -16,5 +16,7 @@ allocating = njit(**_SHARED)  # called from Python, makes arrays
 kernel = njit(**_SHARED, **NO_COUNTS)  # called from Python, makes none
 # Called from kernels: passing a State takes longer than most of these functions.
 subkernel = njit(nogil=True, error_model="numpy", forceinline=True, **NO_COUNTS, **SUBKERNEL)
+# A subkernel for what most batches never do: it stays a function of its own, because inlined it would be optimised again in each kernel.
+rare = njit(nogil=True, error_model="numpy", **NO_COUNTS, **SUBKERNEL)
 # A subkernel that calls subkernels, and is called once per kernel, is compiled with its caller. Else each layer would optimise all below.
 inlined = njit(nogil=True, error_model="numpy", inline="always", **NO_COUNTS)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mapf_frozenlake.world.episode import advance, begin, first_bad_action, open_rules
 from mapf_frozenlake.world.jit import inlined, kernel
-from mapf_frozenlake.world.layers import see_compact, see_ego, see_grid
+from mapf_frozenlake.world.layers import see_compact, see_ego, see_grid, see_pogema
 from mapf_frozenlake.world.observe import open_sight, see_masks
 from mapf_frozenlake.world.rng import pool_row
 from mapf_frozenlake.world.state import FRESH, OVER, RUNNING
@@ -41,23 +41,23 @@ def begin_envs(table, envs, rows, boards, rules, turns, pool_size, ready):
             all_ready &= ready[rows[k]]
         if not all_ready:
             return -1
-    low, high = next_turn(turns, 0, 0, 0, len(envs))
+    low, high = next_turn(turns, np.int64(0), np.int64(0), np.int64(0), len(envs))
     while low < high:
         for k in range(low, high):
             begin(state, envs[k], rows[k], boards, rules)
-        low, high = next_turn(turns, low, high, 0, len(envs))
+        low, high = next_turn(turns, low, high, np.int64(0), len(envs))
     return 0
 
 
 @kernel
 def keep_seen(envs, turns, seen, kept):
     """Copy the observations of some envs, ``seen`` [n, size], to ``kept`` [len(envs), size]."""
-    low, high = next_turn(turns, 0, 0, 0, len(envs))
+    low, high = next_turn(turns, np.int64(0), np.int64(0), np.int64(0), len(envs))
     while low < high:
         for k in range(low, high):
             for at in range(seen.shape[1]):
                 kept[k, at] = seen[envs[k], at]
-        low, high = next_turn(turns, low, high, 0, len(envs))
+        low, high = next_turn(turns, low, high, np.int64(0), len(envs))
     return 0
 
 
@@ -99,7 +99,7 @@ def _step_all(table, actions, turns, move, sight, out, see):
     if bad >= 0:
         return -1 - bad
     all_ended = np.int64(0)
-    low, high = next_turn(turns, 0, 0, 0, len(out))
+    low, high = next_turn(turns, np.int64(0), np.int64(0), np.int64(0), len(out))
     while low < high:
         ended = np.int64(0)
         for e in range(low, high):
@@ -120,6 +120,11 @@ def step_compact(table, actions, turns, move, out):
 @kernel
 def step_grid(table, actions, turns, move, sight, out):
     return _step_all(table, actions, turns, move, sight, out, see_grid)
+
+
+@kernel
+def step_pogema(table, actions, turns, move, sight, out):
+    return _step_all(table, actions, turns, move, sight, out, see_pogema)
 
 
 @kernel

@@ -68,7 +68,7 @@ def _marker(lanes: int) -> Any:
 def _ground_marker(lanes: int) -> Any:
     @intrinsic
     def ground(typing_context, terrain, at, out, to, ink):
-        """For ``lanes`` cells from ``at``, write out[to …]: ink (a value of out's type) if the terrain is not ice, else 0."""
+        """For ``lanes`` cells from ``at``, write out[to …]: ink (a value of out's type) if the number there is not 0, else 0."""
         signature = types.void(terrain, at, out, to, ink)
 
         def generate(context, builder, signature, args):

@@ -9,7 +9,7 @@ from mapf_frozenlake.world import observe
 from mapf_frozenlake.world.jit import subkernel
 from mapf_frozenlake.world.state import NOWHERE
 
-ObservationName = Literal["grid", "ego", "compact"]
+ObservationName = Literal["grid", "ego", "compact", "pogema"]
 WINDOW, BOARD, NUMBER = (
     "window",
     "board",
@@ -83,6 +83,17 @@ LAYERS: dict[ObservationName, tuple[Layer, ...]] = {
             observe.see_board,
         ),
     ),
+    "pogema": (
+        Layer(
+            {
+                "obstacles": "1: a hole, or a cell next to the board",
+                "agents": "1: an agent, itself included",
+                "target": "1: its goal, or the cell of the window's edge that is nearest to it",
+            },
+            WINDOW,
+            observe.see_as_pogema,
+        ),
+    ),
     "compact": (
         Layer(
             {
@@ -142,4 +153,5 @@ def _kernel_of(name: ObservationName, empty: int) -> Any:
     return see
 
 
-see_ego, see_grid, see_compact = _kernel_of("ego", 0), _kernel_of("grid", 0), _kernel_of("compact", -1)
+see_ego, see_grid, see_pogema = _kernel_of("ego", 0), _kernel_of("grid", 0), _kernel_of("pogema", 0)
+see_compact = _kernel_of("compact", -1)

@@ -73,7 +73,8 @@ def agent_shape(name: ObservationName, layout: EgoLayout, max_size: int) -> tupl
     if name == "ego":
         return (layout.size,)
     numbers = sum(len(layer.names) for layer in LAYERS[name])
-    return (numbers,) if name == "compact" else (numbers, max_size, max_size)
+    side = layout.window if name == "pogema" else max_size
+    return (numbers,) if name == "compact" else (numbers, side, side)
 
 
 def space_of(name: ObservationName, shape: tuple[int, ...], dtype: str) -> spaces.Box:

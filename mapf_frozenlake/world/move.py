@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import DELTAS, Action, Event
+from mapf_frozenlake.types import COLLISIONS, DELTAS, Action, Collisions, Event
+from mapf_frozenlake.world.given import raise_unless_one_of
 from mapf_frozenlake.world.jit import allocating, subkernel
+from mapf_frozenlake.world.pogema_rules import resolve_as_pogema
 from mapf_frozenlake.world.rng import slip_uniform
 
 ICE, HOLE, OFF = 0, 1, 2  # values of the padded terrain grid
+BLOCK, END, PRIORITY, BLOCK_BOTH, SOFT = range(len(COLLISIONS))
 
 _WAIT = int(Action.WAIT)
 _NONE, _OFF_BOARD, _VERTEX = int(Event.NONE), int(Event.OFF_BOARD), int(Event.VERTEX)
@@ -50,17 +53,22 @@ def after_slip(actions, cells, keys, steps, ahead):
 
 
 @subkernel
-def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims):
+def move_agents(
+    terrain, stride, pad, cells, actions, num_agents, key, step, ahead, collisions, targets, events, occupant, claims
+):
     """Move the first ``num_agents`` agents at once; returns (whether a conflict happened, whether an agent fell).
 
     terrain   uint8[stride * rows]: ICE, HOLE or OFF
     cells     int32[A]: each agent's flat cell; replaced by its new cell. An agent on cell 0 has left the board: it stays there
     actions   int64[A]; ahead: chance that a moving agent goes in its chosen direction (1: no slip)
+    collisions  BLOCK or END: the lake's rule; or one of POGEMA's
     targets   int32[A], scratch
     events    int8[A], written; NONE in empty slots
     occupant  int16[len(terrain)]: 1 + the agent on each cell, 0 if free; kept up to date
     claims    int16[len(terrain)], scratch: all zeros before and after
     """
+    as_pogema = collisions >= PRIORITY
+    wall = HOLE if as_pogema else OFF
     for i in range(num_agents):
         here = cells[i]
         there = here
@@ -71,7 +79,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
                 draw = slip_uniform(key, step, here // stride - pad, here % stride - pad)
                 action = slipped(action, draw, ahead)
             there = here + _D_ROW[action] * stride + _D_COL[action]
-            if terrain[there] == OFF:  # off the board: stays
+            if terrain[there] >= wall:  # off the board: stays
                 there = here
                 event = _OFF_BOARD
         targets[i] = there
@@ -79,7 +87,11 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
     for slot in range(num_agents, len(events)):
         events[slot] = _NONE
 
-    conflict = _resolve_conflicts(cells, targets, events, num_agents, occupant, claims)
+    conflict = False
+    if as_pogema:
+        resolve_as_pogema(collisions - PRIORITY, cells, targets, events, num_agents, occupant, claims)
+    else:
+        conflict = _resolve_conflicts(cells, targets, events, num_agents, occupant, claims)
 
     fell = False
     for i in range(num_agents):
@@ -140,7 +152,7 @@ def _send_back(i, cells, targets, claims):
 
 
 @allocating
-def _joint_move(holes, positions, actions, key, step, ahead):
+def _joint_move(holes, positions, actions, key, step, ahead, collisions):
     """(new positions, events, the first agent that breaks the rules of the input, or -1)."""
     height, width = holes.shape
     num_agents = len(positions)
@@ -162,7 +174,9 @@ def _joint_move(holes, positions, actions, key, step, ahead):
         if not on_board or occupant[cells[i]] > 0 or not 0 <= actions[i] <= _WAIT:
             return after, events, i
         occupant[cells[i]] = i + 1
-    move_agents(terrain, stride, 1, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims)
+    move_agents(
+        terrain, stride, 1, cells, actions, num_agents, key, step, ahead, collisions, targets, events, occupant, claims
+    )
     for i in range(num_agents):
         after[i, 0] = cells[i] // stride - 1
         after[i, 1] = cells[i] % stride - 1
@@ -177,12 +191,14 @@ def joint_move(
     key: int = 0,
     step: int = 0,
     ahead: float = 1.0,
+    collisions: Collisions = "block",
 ) -> tuple[NDArray[np.int16], NDArray[np.int8]]:
     """One step of all agents on one board: (new positions, one event per agent). The arguments are not changed.
 
-    With ``ahead`` below 1 the ice is slippery, and ``key``, ``step`` and the cell decide each agent's slip. Raises ``LakeError``
-    for agents off the board, two agents on one cell, or an action outside 0 to 4.
+    With ``ahead`` below 1 the ice is slippery, and ``key``, ``step`` and the cell decide each agent's slip. ``collisions`` is a config's.
+    Raises ``LakeError`` for agents off the board, two agents on one cell, or an action outside 0 to 4.
     """
+    raise_unless_one_of("collisions", collisions, COLLISIONS)
     holes = np.ascontiguousarray(holes, dtype=np.bool_)
     cells = np.ascontiguousarray(positions, dtype=np.int16)
     joint = np.ascontiguousarray(actions, dtype=np.int64)
@@ -191,7 +207,9 @@ def joint_move(
             f"holes of shape {holes.shape}, positions {cells.shape}, actions {joint.shape}: "
             f"give (height, width), (num_agents, 2) and (num_agents,)"
         )
-    after, events, stray = _joint_move(holes, cells, joint, np.uint64(key), step, float(ahead))
+    after, events, stray = _joint_move(
+        holes, cells, joint, np.uint64(key), step, float(ahead), COLLISIONS.index(collisions)
+    )
     if stray >= 0:
         raise LakeError(
             f"agent {stray} at {tuple(cells[stray].tolist())} with action {joint[stray]}: on a {holes.shape[0]}×{holes.shape[1]} "

@@ -63,6 +63,40 @@ def see_board(state, e, i, sight, out, at):
 
 
 @subkernel
+def see_as_pogema(state, e, i, sight, out, at):
+    """Obstacles, agents and the own goal. Beyond the row or column next to the board there are no obstacles."""
+    episode, window, one = state.episode[e], sight.window, sight.one
+    area, radius = window * window, window // 2
+    here, goal = state.cells[e, i], state.goals[e, i]
+    row, col = np.int64(state.place[here, 0]), np.int64(state.place[here, 1])
+    top, left = max(0, radius - row - 1), max(0, radius - col - 1)
+    bottom, right = min(window, episode.height + radius - row + 1), min(window, episode.width + radius - col + 1)
+    terrain, occupant, corner = state.terrain[e], state.occupant[e], here - radius * (state.stride + 1)
+    expect_writes(out, len(out), 2 * len(out))  # prefetched for the next agent
+    for r in range(window):
+        base, to = corner + r * state.stride, at + r * window
+        if window >= 8:
+            for shift in range(0, window - 8, 8):
+                ground8(terrain, base + shift, out, to + shift, one)
+                ground8(occupant, base + shift, out, to + area + shift, one)
+            ground8(terrain, base + window - 8, out, to + window - 8, one)
+            ground8(occupant, base + window - 8, out, to + area + window - 8, one)
+        else:
+            for c in range(window):
+                out[to + c] = one if terrain[base + c] != ICE else 0
+                out[to + area + c] = one if occupant[base + c] != 0 else 0
+        if r < top or r >= bottom:
+            out[to : to + window] = 0
+        elif left > 0 or right < window:
+            out[to : to + left] = 0
+            out[to + right : to + window] = 0
+    out[at + 2 * area : at + 3 * area] = 0
+    down = max(-radius, min(radius, state.place[goal, 0] - row))
+    across = max(-radius, min(radius, state.place[goal, 1] - col))
+    out[at + 2 * area + (radius + down) * window + radius + across] = one
+
+
+@subkernel
 def see_surroundings(state, e, i, sight, out, at):
     """Terrain, agents and goals: the four planes at once, and at the front of the vector (``at`` is 0)."""
     expect_writes(out, len(out), 2 * len(out))  # prefetched for the next agent

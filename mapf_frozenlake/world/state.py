@@ -33,7 +33,7 @@ EPISODE = np.dtype(
         ("reward", np.int8),  # index into rewards.REWARDS
         ("on_goal", np.int8),  # WAIT, FINISH or NEXT
         ("ended_on_goal", np.int8),  # the same, of the last finished episode
-        ("ends_on_conflict", np.bool_),
+        ("collisions", np.int8),  # index into COLLISIONS
         ("violated", np.bool_),  # whether this episode has had a violation
         ("terminated", np.bool_),
         ("truncated", np.bool_),

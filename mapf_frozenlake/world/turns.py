@@ -68,7 +68,7 @@ def next_turn(turns, low, high, ended, count):
     """The next range [low, high) of ``count`` to work on; low = high when all are taken.
 
     ``low`` and ``high`` are the last turn's, 0 and 0 at first; it ended ``ended`` episodes. ``turns`` is the address of a
-    thread's line.
+    thread's line. Callers give int64 and no literal numbers, for which numba would compile it again.
     """
     if turns == ALONE:
         return high, np.int64(count)

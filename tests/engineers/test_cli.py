@@ -253,7 +253,7 @@ def test_no_class_is_imported_on_a_reports_word(run, tmp_path, monkeypatch):
         assert (refused.returncode, refused.stdout) == (2, "")
         assert "--config-class planted_class:Own" in refused.stderr
         assert not (tmp_path / "it_ran").exists()
-    cli._find_class("planted_class:Own")  # named on the command line
+    run("prompt", "--report", "r.json", "--config-class", "planted_class:Own")
     assert (tmp_path / "it_ran").exists()
 
 

@@ -131,7 +131,7 @@ RESULT = {"name": "4", "episodes": 1}
     [
         (StageReport, REPORT, {"stage": -1}),
         (StageReport, REPORT, {"rounds_left": -1}),
-        (StageReport, REPORT, {"version": 2}),
+        (StageReport, REPORT, {"version": 3}),
         (StageReport, REPORT, {"remarks": "none"}),
         (SliceResult, RESULT, {"episodes": -1}),
         (SliceResult, RESULT, {"remarks": "none"}),
@@ -150,7 +150,7 @@ def test_a_report_needs_a_stage_and_a_config_and_knows_nothing_else_until_told()
     report = StageReport.model_validate(REPORT | {"rounds_left": 0})
     empty = {name: value for name, value in report.model_dump().items() if value in ("", [], {}, None)}
     rest = {name: value for name, value in report.model_dump().items() if name not in empty}
-    assert rest == {"version": 1, "stage": 0, "objective": "success_rate", "rounds_left": 0, "unit": "env_steps"}
+    assert rest == {"version": 2, "stage": 0, "objective": "success_rate", "rounds_left": 0, "unit": "env_steps"}
     assert len(empty) == len(StageReport.model_fields) - len(rest)
     assert StageReport.model_validate(REPORT).rounds_left is None
 

@@ -10,6 +10,7 @@ from engineers.engineer import Engineer
 from engineers.plain.base import PlainEngineer
 from engineers.plain.fixed import FixedEngineer
 from engineers.report import StageReport
+from engineers.shared import own
 from engineers.shared.own import (
     NotTrusted,
     declares,
@@ -18,22 +19,14 @@ from engineers.shared.own import (
     is_trusted_host,
     is_trusted_option,
     object_at,
-    trust_only,
-    trusted,
+    trust,
 )
 from engineers.shared.sentences import in_sentences
-
-
-@pytest.fixture(autouse=True)
-def everything_is_trusted_again():
-    yield
-    trust_only(None)
 
 
 @pytest.mark.parametrize(
     ("named", "asked", "expected"),
     [
-        (None, "anything.at.all", True),
         ((), "mine", False),
         (("mine",), "mine", True),
         (("mine",), "mine.parts.deep", True),
@@ -46,15 +39,13 @@ def everything_is_trusted_again():
     ],
 )
 def test_a_name_is_trusted_where_the_user_named_it_or_a_package_that_it_is_in(named, asked, expected):
-    trust_only(named)
+    trust(named)
     assert is_trusted(asked) is expected
-    assert trusted() == (None if named is None else frozenset(named))
 
 
 @pytest.mark.parametrize(
     ("named", "host", "expected"),
     [
-        (None, "any.example", True),
         (("host:models.example.org",), "models.example.org", True),
         (("host:Models.example.org",), "MODELS.example.org", True),
         (("host:models.example.org",), "models.example.org.evil.example", False),
@@ -71,14 +62,13 @@ def test_a_name_is_trusted_where_the_user_named_it_or_a_package_that_it_is_in(na
     ],
 )
 def test_a_host_is_trusted_whole_or_by_a_leading_dot_and_never_by_the_name_of_a_module(named, host, expected):
-    trust_only(named)
+    trust(named)
     assert is_trusted_host(host) is expected
 
 
 @pytest.mark.parametrize(
     ("named", "place", "expected"),
     [
-        (None, "trainee.options.launch", True),
         ((), "trainee.options.launch", False),
         (("option:trainee.options.launch",), "trainee.options.launch", True),
         (("option:trainee.options",), "trainee.options.launch", True),
@@ -88,7 +78,7 @@ def test_a_host_is_trusted_whole_or_by_a_leading_dot_and_never_by_the_name_of_a_
     ],
 )
 def test_an_option_is_trusted_by_its_place_or_a_section_that_it_is_in(named, place, expected):
-    trust_only(named)
+    trust(named)
     assert is_trusted_option(place) is expected
 
 
@@ -127,12 +117,11 @@ def test_no_module_of_the_current_directory_stands_in_for_one_that_needs_no_trus
     monkeypatch.chdir(tmp_path)
     begun = [entry for entry in sys.path if entry]
     monkeypatch.setattr(sys, "path", list(begun))
-    trust_only(())
     object_at("engineers.report:StageReport")
     assert sys.path == begun
     with pytest.raises(NotTrusted):
         object_at("engineers.report:StageReport", known=())
-    trust_only(("own_folder",))
+    trust(("own_folder",))
     assert object_at("own_folder:x") == 1
     sys.modules.pop("own_folder")
 
@@ -140,7 +129,6 @@ def test_no_module_of_the_current_directory_stands_in_for_one_that_needs_no_trus
 def test_what_is_not_trusted_is_not_run_and_the_packages_of_this_project_need_no_trust(tmp_path, monkeypatch):
     (tmp_path / "somebodys.py").write_text("raise SystemExit('ran')")
     monkeypatch.syspath_prepend(tmp_path)
-    trust_only(())
     with pytest.raises(NotTrusted, match="--trust somebodys") as said:
         object_at("somebodys:make")
     assert said.value.name == "somebodys"
@@ -156,11 +144,11 @@ def test_what_is_not_trusted_is_not_run_and_the_packages_of_this_project_need_no
         ("own_exits:make", r"^'own_exits' cannot be imported \(its code raised SystemExit: 0\)$", "own_exits"),
         ("own_raises:make", r"\(its code raised ZeroDivisionError: division by zero\)$", "own_raises"),
         ("own_needs:make", r"^'own_needs' cannot be imported \(No module named 'nowhere_at_all'\)$", "nowhere_at_all"),
-        (":make", r"^'' cannot be imported \(Empty module name\)$", ""),
+        (":make", r"^':make' cannot be imported \(write package.module:object\)$", ""),
         ("own_fine:nothing", r"^own_fine has no 'nothing' \(own_fine is /.*own_fine.py\)$", "own_fine"),
         ("own_folder:make", r"^own_folder has no 'make' \(own_folder is the folder /.*own_folder\)$", "own_folder"),
         ("sys:nothing", r"^sys has no 'nothing' \(sys is a module of Python itself\)$", "sys"),
-        ("own_fine", r"^own_fine has no '' \(own_fine is /.*own_fine.py\)$", "own_fine"),
+        ("own_fine", r"^'own_fine' cannot be imported \(write package.module:object\)$", "own_fine"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_found_is_said_with_the_module_that_is_missing(tmp_path, monkeypatch, place, said, module):
@@ -169,6 +157,7 @@ def test_what_cannot_be_found_is_said_with_the_module_that_is_missing(tmp_path, 
         (tmp_path / f"own_{name}.py").write_text(text)
     (tmp_path / "own_folder").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
+    trust((place.partition(":")[0],))
     with pytest.raises(ImportError, match=said) as error:
         object_at(place)
     assert error.value.name == module
@@ -181,6 +170,7 @@ def test_the_current_directory_is_looked_at_last_and_added_once(tmp_path, monkey
     elsewhere = [entry for entry in sys.path if entry and entry != str(tmp_path)]
     begun = [str(tmp_path) if entry == "here" else entry for entry in already] + elsewhere
     monkeypatch.setattr(sys, "path", list(begun))
+    trust(("json",))
     object_at("json:loads")
     assert sys.path == (begun if already else [*begun, str(tmp_path)])
 
@@ -278,3 +268,12 @@ def test_a_pydantic_error_is_a_sentence_for_each_fault_with_its_place_and_its_va
         Dish.model_validate(3)
     assert in_sentences(whole.value) == "Input should be a valid dictionary or instance of Dish"
     assert in_sentences(whole.value, "menu").startswith("menu=3: Input")
+
+
+def test_our_own_modules_are_not_trusted_when_a_caller_names_them():
+    """Trust of a module lets files set every option of what it holds."""
+    assert own.chosen_in({"kind": "envtuning.trainees.sb3:SB3Trainee", "name": ["mine.worlds:World"]}) == {
+        "mine.worlds"
+    }
+    own.chosen("trainee", {"kind": "envtuning.trainees.sb3:SB3Trainee"})
+    assert not own.is_trusted("envtuning.trainees.sb3")

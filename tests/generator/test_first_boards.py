@@ -66,7 +66,7 @@ def test_every_array_is_the_same(height, width, agents, holes, key):
         starts, goals = np.zeros((3, agents, 2), np.int16), np.zeros((3, agents, 2), np.int16)
         tally, makespan, waits = np.zeros((3, NUM_FATES), np.int64), np.zeros(3, np.int32), np.zeros(3, np.int8)
         count = run(
-            np.uint64(key), np.arange(3), np.arange(3), height, width, agents, num_holes, 1, np.empty((0, 3), np.int64),
+            np.uint64(key), np.arange(3), np.arange(3), np.zeros(5), height, width, agents, num_holes, 1, np.empty((0, 3), np.int64),
             np.empty(0, np.uint64), 60, boards, starts, goals, tally, -1, 60, 1000, 0, makespan, waits,
         )  # fmt: skip
         return [np.array(count), boards, starts, goals, tally, makespan, waits]

@@ -74,7 +74,7 @@ def test_they_are_certified_and_keep_their_quotas(tmp_path) -> None:
     assert mfl.InstanceSet.load(drawn.save(tmp_path / "boards.lakes")) == drawn
 
 
-@pytest.mark.parametrize("observation", ["ego", "grid", "compact"])
+@pytest.mark.parametrize("observation", ["ego", "grid", "compact", "pogema"])
 def test_every_form_plays_them(observation) -> None:
     env = gym.make("MAPFFrozenLake-v0", size=(3, 6), num_agents=2, observation=observation)
     seen, _ = env.reset(seed=0)

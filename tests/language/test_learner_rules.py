@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from engineers.backends.weights import WEIGHTS
+from engineers.shared import own
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
 from tests.lazily import Lazy, needed
@@ -266,6 +267,7 @@ def test_an_adapter_is_one_for_language_models():
 
 def test_a_reward_function_is_named_by_its_module():
     assert learning.named(None) is None
+    own.trust(["math"])
     assert learning.named("math:sqrt")(9.0) == 3.0
     for place in ("math:root", "no_such_module:f", "math"):
         with pytest.raises(ValueError, match=f"reward='{place}'"):
@@ -349,6 +351,7 @@ def test_a_learner_is_made_as_its_options_and_its_tasks_say(tmp_path):
     tokenizer.save_pretrained(tmp_path)
     small_model(tokenizer, width=8, layers=1, heads=1).save_pretrained(tmp_path)
     grpo = BATCH | {"gradient_accumulation_steps": 2, "beta": 0.0}
+    own.trust(["math"])
     options = LanguageOptions(model=str(tmp_path), dtype="float64", grpo=grpo, reward="math:sqrt")
     one = learning.Learner(options, 0, SimpleNamespace(turns=False))
     assert one.outcomes.pays is math.sqrt

@@ -13,7 +13,7 @@ from engineers.report import StageReport
 from envtuning.errors import SpecError
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
-from envtuning.runs.spec import RunSpec
+from envtuning.runs.spec import RunSpec, TraineeSpec
 from envtuning.runs.tasks import next_task
 from tests.envtuning.loop.test_runs_kill import KILLED, KillableRuns
 from tests.language.conftest import QUICK
@@ -140,7 +140,7 @@ def test_replies_that_are_cut_are_in_the_table_that_the_engineer_reads(foreign, 
     spec = make_spec(foreign, "fixed", rounds=1)
     never_ended = {"max_completion_length": 2, "generation_kwargs": {"min_new_tokens": 2}}
     short = spec.trainee.options | {"grpo": QUICK | never_ended}
-    spec = spec.model_copy(update={"trainee": spec.trainee.model_copy(update={"options": short})})
+    spec = spec.model_copy(update={"trainee": TraineeSpec(kind=spec.trainee.kind, options=short)})
     report = loop.start(spec, tmp_path / "run").state.stages[0].report
     assert isinstance(report, StageReport)
     assert all(row.failures == {"truncated": row.episodes} for row in report.results)

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from engineers.shared.own import trust_only
 from tests.lazily import Lazy, needed
 
 needed("torch", "trl", extra="grpo")
@@ -160,12 +159,8 @@ def test_a_mixture_of_experts_comes_back_in_place(tmp_path):
     assert all(torch.equal(value, second.state_dict()[name]) for name, value in first.state_dict().items())
     assert {name: value.data_ptr() for name, value in second.named_parameters()} == places
     (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "stranger/repo"}))
-    trust_only(())  # of a run's folder that somebody else made
-    try:
-        with pytest.raises(ValueError, match="stranger/repo"):
-            load_weights(tmp_path, second)
-    finally:
-        trust_only(None)
+    with pytest.raises(ValueError, match="stranger/repo"):
+        load_weights(tmp_path, second)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 6])

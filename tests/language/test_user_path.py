@@ -40,14 +40,14 @@ def invoke(*arguments: str) -> str:
 def test_the_pages_commands_are_the_ones_that_exist():
     page = (ROOT / "docs" / "language.md").read_text()
     said = set(re.findall(r"^envtuning (\w+)", page, re.MULTILINE))
-    assert said == {"pretrain", "run", "report", "evaluate"}
+    assert said == {"weights", "pretrain", "run", "report", "evaluate"}
     for command in said:
         assert "--help" in invoke(command, "--help")
 
 
 def test_from_nothing_to_a_report_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = invoke("pretrain", "models/miniature", "--for", "paper-in-miniature", "--samples", "128")
+    told = invoke("pretrain", "models/miniature", "--for", "paper-in-miniature", "--samples", "512")
     assert re.search(r"model: models/miniature, taught in \d+ s", told)
     assert re.search(r"% valid rate on the 300 validation cases of paper-in-miniature, before any GRPO", told)
     again = CliRunner().invoke(app, ["pretrain", "models/miniature", "--samples", "1"])

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engineers.shared.own import trust_only, trusted
+from engineers.shared.own import trusted
 from tests.lazily import Lazy, needed
 
 needed("torch", "accelerate", extra="grpo")
@@ -94,11 +94,8 @@ def test_a_trainee_of_a_group_is_made_without_another_group(ranks, monkeypatch):
         "envtuning.trainees.language.trainee.GRPOTrainee", lambda **given: made.append(given) or "trainee"
     )
     worker = ranks(1, 0)
-    try:
-        worker.make(trusted=frozenset({"mine"}), options={"model": "m", "processes": 2}, world="lakes", seed=1)
-        assert trusted() == {"mine"}  # as in the loop's process
-    finally:
-        trust_only(None)
+    worker.make(trusted=frozenset({"mine"}), options={"model": "m", "processes": 2}, world="lakes", seed=1)
+    assert "mine" in trusted()  # as in the loop's process
     assert worker.trainee == "trainee"
     assert made == [{"model": "m", "processes": 2, "world": "lakes", "seed": 1, "within_group": True}]
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engineers.shared import own
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.workers import RemoteChat, RemotePolicy, WorkerGroup, WorkerLost, command
 from tests.lazily import needed
@@ -191,7 +192,7 @@ def test_a_group_is_started_with_a_key_of_its_own_and_then_made(monkeypatch):
         assert stdin == subprocess.DEVNULL
         group.folder.cleanup()
     assert started[0][1]["ENVTUNING_WORKERS_KEY"] != started[1][1]["ENVTUNING_WORKERS_KEY"]
-    made = ("make",), {"trusted": None, "options": options.model_dump(), "world": "lakes", "seed": 1}
+    made = ("make",), {"trusted": own.trusted(), "options": options.model_dump(), "world": "lakes", "seed": 1}
     assert called == [
         os.path.join(groups[0].folder.name, "line"),
         made,

@@ -35,6 +35,7 @@ PYTHON_RUNS_IN = {
     "docs/dynamics.md": "tests/closed_form/test_page.py",
     "docs/environments.md": "tests/project/test_readme.py",
     "docs/instances.md": "tests/project/test_readme.py",
+    "docs/pogema.md": "tests/project/test_readme.py",
     "docs/solvers.md": "tests/project/test_readme.py",
     "docs/worlds.md": "tests/envtuning/worlds/test_example_worlds.py",
     "docs/tasks.md": "tests/envtuning/worlds/test_text_world.py",

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("mapf_frozenlake", "engineers", "envtuning")
-OPEN_NO_TEXT = ("os", "RunLog", "cls")  # whose `open` is not a file's
+OPEN_NO_TEXT = ("os", "RunLog", "cls", "archive")  # whose `open` opens no text file
 
 
 def unnamed(text: str) -> list[str]:

@@ -576,7 +576,53 @@ TOOL_USE = [
     Claim(PAPERS, "bfcl_actionability_v4", lambda f: f"Blind retries, as many as the script makes, mend {reader(f, 'blind retry'):.1f} %"),
 ]  # fmt: skip
 
+# path finding
+
+
+def planned(figures: Figures, map_name: str, agents: int) -> str:
+    tables = (figures["paths-2026"]["PIBT"], figures["paths-2026"]["LaCAM"], figures["lifelong-2026"]["PIBT"])
+    pibt, lacam, lifelong = (
+        next(row for row in table if (row["map"], row["agents"]) == (map_name, agents)) for table in tables
+    )
+    cells = [
+        f"{row['individual']:.1f} / {row['common']:.0f} | {row['makespan']:.1f} | {row['sum_of_costs']:.0f}"
+        for row in (pibt, lacam)
+    ]
+    return f"| `{map_name}`, {agents} | {cells[0]} | {cells[1]} | {lifelong['throughput']:.2f} |"
+
+
+PATHS = [
+    Claim(INSTANCES, "path_finding", lambda f, map_name=map_name, agents=agents: planned(f, map_name, agents))
+    for map_name in ("random-16", "random-32", "maze-33", "rooms-32", "warehouse-64")
+    for agents in (8, 64)
+]
+
+# beside POGEMA
+
+
+def in_all_modes(figures: Figures, *names: str) -> str:
+    return f"{sum(mode[name] for mode in figures['modes'].values() for name in names):,}"
+
+
+UNEXPLAINED = tuple(f"unexplained_{what}" for what in ("observed_numbers", "positions", "rewards", "ends"))
+BESIDE_POGEMA = [
+    Claim(
+        "docs/pogema.md", "pogema_parity", lambda f, said=said, names=names: f"| {said} | {in_all_modes(f, *names)} |"
+    )
+    for said, names in {
+        "episodes": ("episodes",),
+        "steps of agents": ("agent_steps",),
+        "goals reached": ("goals_reached",),
+        "observed numbers": ("observed_numbers",),
+        'differences where an agent vanished under `"soft"`': ("explained_by_follower",),
+        "differences where an agent had left": ("explained_by_left",),
+        "other differences": UNEXPLAINED,
+    }.items()
+]
+
 CLAIMS = [
+    *PATHS,
+    *BESIDE_POGEMA,
     *THROUGHPUT,
     *BY_THE_CLOCK,
     *THREADS,

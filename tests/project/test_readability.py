@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from benchmarks.readability import ROOT, figures, measured, pages_now, sentences, syllables, words
@@ -71,6 +73,20 @@ def test_the_glossary_has_at_most_24_words():
     rows = [line for line in page.partition("\n## Words\n")[2].partition("\n## ")[0].splitlines() if line[:2] == "| "]
     assert rows[0] == "| word | meaning |"
     assert 0 < len(rows) - 2 <= 24
+
+
+def test_what_the_table_of_additions_names_exists():
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Where to add something\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line[:2] == "| "][2:]
+    assert len(rows) >= 7
+    for row in rows:
+        places = re.findall(r"`((?:engineers|envtuning)/[\w/.]+)`", row)
+        assert all((ROOT / place).exists() for place in places), row
+        for name in re.findall(r"`([A-Za-z_]+)`", row):
+            assert any(
+                name in (ROOT / place).read_text(encoding="utf-8") for place in places if (ROOT / place).is_file()
+            ), name
 
 
 def test_the_pages_have_at_most_sixteen_words_a_sentence():

@@ -16,7 +16,8 @@ BLOCK = re.compile(r"```python\n(.*?)```(?:\s*```text\n(.*?)```)?", re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/cluster.md", "docs/environments.md", "docs/instances.md", "docs/solvers.md"]
+    "page",
+    ["README.md", "docs/cluster.md", "docs/environments.md", "docs/instances.md", "docs/pogema.md", "docs/solvers.md"],
 )
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -37,12 +37,12 @@ grep -q "mapf-frozenlake\[grpo\]" "$where/out"
 
 step "every command of the loop and of the engineers says how it is used"
 install "$wheel[rllib]"
-for command in run resume show report compare study replay tensorboard presets pretrain evaluate openenv; do quietly "$bin/envtuning" "$command" --help; done
+for command in run resume show report compare study replay tensorboard presets weights pretrain evaluate openenv; do quietly "$bin/envtuning" "$command" --help; done
 listed=$("$bin/python" -c "
 import typer.main
 from envtuning.cli import app
 print(' '.join(sorted(typer.main.get_command(app).commands)))")
-[ "$listed" = "compare evaluate openenv presets pretrain replay report resume run show study tensorboard" ] || { echo "this script does not try all of: $listed"; exit 1; }
+[ "$listed" = "compare evaluate openenv presets pretrain replay report resume run show study tensorboard weights" ] || { echo "this script does not try all of: $listed"; exit 1; }
 for command in propose prompt list; do quietly "$bin/python" -m engineers "$command" --help; done
 quietly "$bin/python" -m envtuning.worlds.bfcl --help
 

@@ -150,7 +150,7 @@ def record(batch: LakeBatch, seeds: np.ndarray, actions: np.ndarray) -> list[lis
 
 
 @pytest.mark.parametrize("autoreset", ["next_step", "same_step"])
-@pytest.mark.parametrize("observation", ["ego", "grid", "compact"])
+@pytest.mark.parametrize("observation", ["ego", "grid", "compact", "pogema"])
 def test_batch_size_and_threads_do_not_enter(observation, autoreset) -> None:
     config = LakeConfig(
         slices={3: {"share": 0.5}, 5: {"share": 0.5}}, num_agents={1: 0.5, 3: 0.5}, is_slippery=True, reward="progress"

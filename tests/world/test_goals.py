@@ -176,7 +176,7 @@ def test_a_goal_depends_on_the_agent_and_its_count_not_on_when_it_was_reached() 
     assert goals_of(0, 0) == goals_of(0, 2) != goals_of(1, 0)
 
 
-@pytest.mark.parametrize("observation", ["ego", "grid", "compact"])
+@pytest.mark.parametrize("observation", ["ego", "grid", "compact", "pogema"])
 @pytest.mark.parametrize("mode", MODES)
 def test_every_interface_in_every_mode(mode: str, observation: str) -> None:
     kwargs = {

@@ -93,7 +93,7 @@ def test_an_unknown_argument_is_both_errors_and_names_the_known_one(given, hint)
             assert hint in str(caught.value)
 
 
-@pytest.mark.parametrize("observation", ["ego", "grid", "compact"])
+@pytest.mark.parametrize("observation", ["ego", "grid", "compact", "pogema"])
 def test_flat_is_the_same_numbers_in_one_vector(observation) -> None:
     kwargs = {"size": 5, "num_agents": 3, "observation": observation}
     deep, flat = gym.make(ID, **kwargs), gym.make(ID, flat=True, **kwargs)

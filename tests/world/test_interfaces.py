@@ -19,7 +19,7 @@ from mapf_frozenlake import mapf_frozenlake_v0
 from mapf_frozenlake.envs.registration import NAMED, OTHER_FORMS
 
 IDS = sorted(name for name in gym.registry if name.startswith("MAPFFrozenLake") and name not in OTHER_FORMS)
-OBSERVATIONS = ("ego", "grid", "compact")
+OBSERVATIONS = ("ego", "grid", "compact", "pogema")
 
 
 @pytest.fixture(autouse=True)

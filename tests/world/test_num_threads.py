@@ -100,7 +100,7 @@ def play(
     st.integers(0, 2**31),
     st.sampled_from([1, 2, 7, 150]),
     st.sampled_from(["next_step", "same_step"]),
-    st.sampled_from(["ego", "grid", "compact"]),
+    st.sampled_from(["ego", "grid", "compact", "pogema"]),
     st.booleans(),
 )
 def test_any_number_of_threads_plays_the_same(interface, configs, seed, num_envs, autoreset, observation, hints):

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from envtuning.outcomes import Tally
 from envtuning.trainees.base import Metrics
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.rollout import Rollout, draw_actions
@@ -35,6 +36,7 @@ class LakeSampler:
         env.seed(source.generate_state(env.num_envs, np.uint32).astype(np.int64))
         self.rollout = Rollout.empty(length, env.num_envs, env.max_agents, env.layout.size)
         self.rollout.rows[-1] = env.reset()
+        self.tally = Tally()  # of the episodes that ended in the last rollout
 
     def sample(self, network: Decides) -> tuple[Rollout, dict[str, float]]:
         """``length`` further steps in each lake, and the counts that ``as_metrics`` reads.
@@ -45,6 +47,7 @@ class LakeSampler:
         counts: dict[str, float] = defaultdict(float)
         ended = rollout.ended[-1].copy()
         rollout.rows[0] = rollout.rows[-1]
+        self.tally = Tally()
         for t in range(len(rollout)):
             rollout.active[t] = env.active
             rollout.moved[t] = ~ended  # an episode that has ended is replaced in this step
@@ -59,6 +62,7 @@ class LakeSampler:
                 counts["successes"] += int((env.success[ended] > 0).sum())
                 counts["valid"] += int((env.valid[ended] > 0).sum())
                 counts["episode_steps"] += int(env.step_count[ended].sum())
+                self.tally.observe_many([str(name) for name in env.slices[ended]], (env.valid[ended] > 0).tolist())
         rollout.values[-1][env.active] = _forward(network, rollout.rows[-1][env.active])[1]
         counts["env_steps"] = int(rollout.moved.sum())
         counts["reward"] = float(rollout.rewards.sum() / rollout.active.sum(axis=2).mean())

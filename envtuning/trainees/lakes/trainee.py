@@ -7,7 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
+from envtuning.outcomes import Tally
+from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.policy import SharedPolicy
@@ -27,6 +28,7 @@ class LakeTrainee(Trainee):
     in_words = (
         "PPO from the config's reward; one neural policy that all agents share, each from what it sees around it."
     )
+    outcomes_in_words = "Each agent samples its actions."
     form: Form = "acts"
     reports = frozenset({"success_rate", "valid_rate", "grad_norm", "loss", "entropy"})
     late_rates = ("entropy",)
@@ -50,6 +52,7 @@ class LakeTrainee(Trainee):
             "max_agents": capacity["max_agents"],
         }
         self.lake_kwargs = self.env_kwargs | {"exclude": list(exclude), "pool_size": self.options.pool_size}
+        self.tally = Tally()  # of the episodes that the latest iteration ended, if the subclass counts them
         self.make(seed)
 
     @classmethod
@@ -107,7 +110,9 @@ class LakeTrainee(Trainee):
         while sum(done["env_steps"] for done in history) < budget:
             history.append(once())
             if on_iteration is not None:
-                on_iteration(history[-1])  # first, so that the steps of a divergence count too
+                on_iteration(
+                    {**history[-1], OUTCOMES: self.tally}
+                )  # first, so that the steps of a divergence count too
             self._raise_unless_finite(history[-1])
         return summary(history)
 

@@ -12,7 +12,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 
-from engineers.shared.own import trust_only
+from engineers.shared.own import trust
 from envtuning.trainees.language.workers import ADDRESS, KEY, PLACES, StretchStopped
 
 
@@ -44,9 +44,9 @@ class Worker:
         broadcast_object_list(told)
         return told[0]
 
-    def make(self, *, trusted: frozenset[str] | None, options: dict[str, Any], **trainee: Any) -> None:
+    def make(self, *, trusted: frozenset[str], options: dict[str, Any], **trainee: Any) -> None:
         """Make the trainee; this process trusts the same modules as the loop's."""
-        trust_only(trusted)
+        trust(trusted)
         from envtuning.trainees.language.trainee import GRPOTrainee
 
         self.trainee = GRPOTrainee(**trainee, **options, within_group=True)

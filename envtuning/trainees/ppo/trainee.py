@@ -41,6 +41,7 @@ class PPOTrainee(LakeTrainee):
     def _once(self, sampler: LakeSampler, shuffle: torch.Generator) -> Metrics:
         """Sample a rollout, and learn from it."""
         experience, counts = sampler.experience(self.network, self.options)
+        self.tally = sampler.tally
         return as_metrics(counts) | self.learner.learn(experience, shuffle)
 
     def _lakes(self, config: LakeConfig) -> LakeBatch:

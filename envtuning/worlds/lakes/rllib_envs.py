@@ -72,8 +72,9 @@ class LakeMultiAgentEnv(MultiAgentEnv):
 
     def step(self, action_dict: AgentDict) -> tuple[AgentDict, AgentDict, AgentDict, AgentDict, AgentDict]:
         observations, rewards, terminated, truncated, infos = self.lake.step(action_dict)
-        terminated["__all__"] = all(terminated.values())
-        truncated["__all__"] = all(truncated.values())
+        over = not self.lake.agents  # in the last step, some agents may leave the board while others run out of time
+        truncated["__all__"] = over and any(truncated.values())
+        terminated["__all__"] = over and not truncated["__all__"]
         return observations, rewards, terminated, truncated, infos
 
     def set_config(self, config: LakeConfig) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engineers.model.chat import AuthFailed, Completion, Rejected, Timeout, TooLong
+from engineers.shared import own
 from tests.engineers.backends.test_sdk_rules import KEY, SCHEMA, TALK, completion, thing
 
 
@@ -78,6 +79,7 @@ def test_a_provider_that_needs_nothing_but_a_key_is_not_asked_without_one(
 
     monkeypatch.setattr("litellm.validate_environment", lambda model: {"some/model": {"missing_keys": missing}}[model])
     litellm.append(completion("well"))
+    own.trust(["option:engineer.name"])
     chat = LiteLLMChat("some/model", **settings)
     if refused is None:
         chat.raise_unless_askable()
@@ -94,6 +96,7 @@ def test_a_provider_that_needs_nothing_but_a_key_is_not_asked_without_one(
 def test_a_key_that_no_provider_has_is_refused_before_litellm_is_asked() -> None:
     from engineers.backends.litellm import LiteLLMChat
 
+    own.trust(["option:engineer.name"])
     with pytest.raises(AuthFailed, match="outside of ASCII"):
         LiteLLMChat("some/model", api_key="clé").raise_unless_askable()
 
@@ -192,15 +195,10 @@ def test_a_file_names_no_provider_that_another_ones_key_would_go_to(
     """litellm falls back to OPENAI_API_KEY for dozens of providers."""
     from engineers.backends.litellm import LiteLLMChat
     from engineers.model.chat import AuthFailed
-    from engineers.shared import own
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    own.trust_only([])
-    try:
-        with pytest.raises(AuthFailed, match="is named only in a file"):
-            LiteLLMChat(f"{provider}/abc").raise_unless_askable()
-        with pytest.raises(AuthFailed, match="GROQ_API_KEY"):
-            LiteLLMChat("groq/abc").raise_unless_askable()
-        assert LiteLLMChat("openai/abc").required_key() == "sk-canary"
-    finally:
-        own.trust_only(None)
+    with pytest.raises(AuthFailed, match="is named only in a file"):
+        LiteLLMChat(f"{provider}/abc").raise_unless_askable()
+    with pytest.raises(AuthFailed, match="GROQ_API_KEY"):
+        LiteLLMChat("groq/abc").raise_unless_askable()
+    assert LiteLLMChat("openai/abc").required_key() == "sk-canary"

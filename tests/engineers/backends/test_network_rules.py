@@ -34,7 +34,7 @@ from engineers.model.chat import (
     WireBroken,
 )
 from engineers.redaction import BLANK
-from engineers.shared.own import trust_only
+from engineers.shared.own import also_trusting
 from tests.engineers.backends.test_retrying import Flaky
 from tests.lazily import Lazy, needed
 
@@ -122,9 +122,8 @@ def test_a_provider_that_wants_a_key_gets_one_that_can_be_sent(
 @pytest.fixture
 def files_are_strangers() -> Iterator[None]:
     """As a command reads a run's file: only what its user names is trusted."""
-    trust_only(("host:trusted.example", "evil", "evil.example"))
-    yield
-    trust_only(None)
+    with also_trusting(("host:trusted.example", "evil", "evil.example")):
+        yield
 
 
 @pytest.mark.parametrize(
@@ -191,17 +190,13 @@ def test_a_model_of_litellm_that_may_hold_an_address_is_asked_on_its_users_word_
     from engineers.backends.litellm import LiteLLMChat
 
     chat = LiteLLMChat(model)
-    try:
-        trust_only(())
-        if plain:
-            chat.raise_unless_key_may_go()
-        else:
-            with pytest.raises(AuthFailed, match="named only in a file"):
-                chat.raise_unless_key_may_go()
-        trust_only(("option:engineer.name",))
+    if plain:
         chat.raise_unless_key_may_go()
-    finally:
-        trust_only(None)
+    else:
+        with pytest.raises(AuthFailed, match="named only in a file"):
+            chat.raise_unless_key_may_go()
+    with also_trusting(("option:engineer.name",)):
+        chat.raise_unless_key_may_go()
 
 
 def test_a_server_without_a_key_may_be_anywhere(files_are_strangers: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from engineers.shared import own
 from envtuning import atomic
 from envtuning.cli import views
 from envtuning.cli.arguments import adjusted, listed_seeds, parse_seeds, parse_settings, run_name
-from envtuning.cli.base import trusting
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
@@ -93,37 +92,37 @@ def test_a_run_is_named_after_its_preset_and_its_engineer(spec, named):
 
 
 @pytest.mark.parametrize(
-    ("named", "said", "trusted"),
+    ("words", "trusted"),
     [
-        (None, {"engineers": [None]}, []),
-        (["own"], {}, ["own"]),
-        (["own, host:a.example", "other"], {}, ["own", "other", "host:a.example"]),
-        (None, {"engineers": ["my.engineers:Best", "rules"]}, ["my.engineers", "option:engineer.name"]),
-        (None, {"observers": ["my.observers:Best"]}, ["my.observers"]),
+        ([], []),
+        (["--trust", "own"], ["own"]),
+        (["--trust", "own, host:a.example", "--trust", "other"], ["own", "other", "host:a.example"]),
+        (["--engineer", "my.engineers:Best"], ["my.engineers", "option:engineer.name"]),
+        (["--engineer", "permuted/my.engineers:Best"], ["my.engineers", "option:engineer.name"]),
+        (["--observer", "my.observers:Best"], ["my.observers"]),
         (
-            ["own"],
-            {"settings": ["world=my.world:make", "stages.0.budget=3"]},
-            ["own", "my.world", "option:world", "option:stages.0.budget"],
+            ["--set", "world=my.world:make", "--set", "stages.0.budget=3"],
+            ["my.world", "option:world", "option:stages.0.budget"],
         ),
-        (None, {"engineers": ["server/http://host.example:8000/v1#m"]}, ["host:host.example", "option:engineer.name"]),
+        (["--engineer", "server/http://host.example:8000/v1#m"], ["host:host.example", "option:engineer.name"]),
         (
-            None,
-            {"settings": ["engineer={name: 'server/https://host.example/v1?a=b#m'}"]},
+            ["--set", "engineer={name: 'server/https://host.example/v1?a=b#m'}"],
             ["host:host.example", "option:engineer"],
         ),
-        (None, {"engineers": ["openai/gpt"]}, ["option:engineer.name"]),
+        (["--engineer", "openai/gpt"], ["option:engineer.name"]),
     ],
 )
-def test_what_the_command_line_names_is_trusted_for_as_long_as_the_command_lasts(monkeypatch, named, said, trusted):
-    told = []
-    monkeypatch.setattr(own, "trust_only", told.append)
-    with pytest.raises(ZeroDivisionError), trusting(named, **said):
-        raise ZeroDivisionError
-    assert set(told[0]) >= set(trusted)
-    assert [name for name in told[0] if name.startswith((own.HOST, own.OPTION))] == [
-        name for name in trusted if name.startswith((own.HOST, own.OPTION))
-    ]
-    assert told[1:] == [None]
+def test_what_the_command_line_names_is_trusted_until_the_command_ends(monkeypatch, words, trusted):
+    before, told = own.trusted(), []
+
+    def stop(spec):
+        told.append({name for name in own.trusted() - before if "=" not in name})
+        raise RunError("stopped")
+
+    monkeypatch.setattr(envtuning.cli.runs, "resolve", stop)
+    assert called("run", "small-corridors", *words) == (1, "error: stopped\n")
+    assert told == [set(trusted)]
+    assert own.trusted() == before
 
 
 @pytest.fixture

@@ -210,6 +210,37 @@ def test_a_crowd_that_varies_trains_in_both_multi_agent_forms(ray_session):
             algorithm.stop()
 
 
+def test_an_episode_is_over_for_all_though_one_agent_leaves_as_the_others_run_out_of_time():
+    board = mfl.from_desc(["SGF", "sFg"])
+    env = lakes.LakeMultiAgentEnv({"instance": board, "on_goal": "finish", "horizon": 1})
+    env.reset(seed=0)
+    _, _, terminated, truncated, _ = env.step({"agent_0": 2, "agent_1": 4})
+    assert terminated == {"agent_0": True, "agent_1": False, "__all__": False}
+    assert truncated == {"agent_0": False, "agent_1": True, "__all__": True}
+    longer = lakes.LakeMultiAgentEnv({"instance": board, "on_goal": "finish"})
+    longer.reset(seed=0)
+    assert not longer.step({"agent_0": 2, "agent_1": 2})[2]["__all__"]
+    assert longer.step({"agent_1": 2})[2] == {"agent_1": True, "__all__": True}
+
+
+@pytest.mark.parametrize(
+    ("interface", "on_goal", "rules"),
+    [
+        ("MultiAgentEnv", "finish", {"map_family": "maze"}),
+        ("PettingZoo wrapper", "next", {"map_family": "rooms", "room_size": 2}),
+        ("native vector", "next", {"collisions": "soft"}),
+    ],
+)
+def test_trains_on_other_goals_maps_and_rules(ray_session, interface, on_goal, rules):
+    config = mfl.LakeConfig.single(5, 2, on_goal=on_goal, horizon=12, **rules)
+    env = {"native vector": "lakes", "MultiAgentEnv": "lake-agents", "PettingZoo wrapper": "lake-pettingzoo"}[interface]
+    algorithm = INTERFACES[interface]().environment(env, env_config={"config": config, "max_size": 5}).build_algo()
+    try:
+        assert algorithm.train()["num_env_steps_sampled_lifetime"] > 0
+    finally:
+        algorithm.stop()
+
+
 @pytest.mark.prove  # `make test` restarts a runner by this id
 @pytest.mark.parametrize("vectorised", [False, True])
 def test_by_plain_id_with_the_module_as_its_prefix(ray_session, vectorised):

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from engineers import Engineer, Proposal
 from engineers.report import StageReport
 from envtuning import loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import FORMAT
+from mapf_frozenlake import LakeConfig
 
 RECORDED = json.loads(gzip.decompress((Path(__file__).parents[1] / "fixtures" / "killed.json.gz").read_bytes()))
 WORDS = (
@@ -23,6 +25,7 @@ WORDS = (
     "target_words",
     "trainee",
 )  # of a report, which worlds reword
+OUTCOMES = ("outcomes_in_words", "training_results")  # of a report; the trainee gave none then
 NOT_THE_RUNS = ("run.json", "checksums.json")  # which say when it was made, and what a file's bytes are
 
 
@@ -36,11 +39,20 @@ def compared(run: Path) -> dict[str, object]:
                 record = json.loads(path.read_bytes())
                 if path.name == "report.json":
                     record = StageReport.model_validate(record).model_dump(mode="json")  # in today's version
-                for name in ("seconds", "validations", "history", *WORDS):  # the history is the reports before it
+                for name in (
+                    "seconds",
+                    "validations",
+                    "history",
+                    *WORDS,
+                    *OUTCOMES,
+                ):  # the history is the reports before it
                     record.pop(name, None)
                 if record.get("proposal"):
                     record["proposal"].pop("usage")
                 found[str(path.relative_to(run))] = record
+            if path.name == "metrics.jsonl":
+                lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+                found[str(path.relative_to(run))] = [line | {"outcomes": None} for line in lines]
     return found
 
 
@@ -72,8 +84,19 @@ def ended(tmp_path_factory) -> dict[str, object]:
     return compared(laid_out(as_today(RECORDED["ended"]), tmp_path_factory.mktemp("ended") / "run"))
 
 
+class AsThen(Engineer):
+    """Answers what was answered then: the trainee gives outcomes now, and an engineer reads them."""
+
+    name = "as then"
+
+    def propose(self, report, current, editable=None):
+        asked = json.loads(base64.b64decode(RECORDED["ended"][f"stages/{report.stage:02d}/proposal.json"]))
+        return Proposal[LakeConfig].model_validate(asked["proposal"])
+
+
 @pytest.mark.parametrize("moment", sorted(RECORDED["killed"]))
-def test_a_run_killed_then_ends_now_as_it_would_have(moment, ended, tmp_path):
+def test_a_run_killed_then_ends_now_as_it_would_have(moment, ended, tmp_path, monkeypatch):
+    monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: AsThen())
     run = laid_out(RECORDED["killed"][moment], tmp_path / "run")
     loop.resume(run)
     assert compared(run) == ended

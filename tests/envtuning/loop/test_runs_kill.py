@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from engineers.shared import own
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
@@ -28,6 +29,7 @@ class KillableRuns:
     """A process with everything imported that forks a real process for every run."""
 
     def __init__(self, *imports: str) -> None:
+        own.trust(imports)
         script = Path(__file__).parents[1] / "killable.py"
         self.process = subprocess.Popen(
             [sys.executable, str(script), *imports],  # which finds the worlds beside it

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import engineers
-import envtuning.loop.ask
+import envtuning.runs.plan
 from engineers import Proposal
 from envtuning.errors import RunError, SpecError
 from envtuning.loop import run as loop
@@ -296,11 +296,11 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
             questions.append(messages)
             return Completion("{" if len(questions) == 1 else json.dumps(example(schema)), 10, 5, 0.25)
 
-    def make(name, **options):
+    def make(name, options):
         options = {key: options.get(key) for key in ("transcript", "guard")}
         return ModelEngineer(Model(), context="V1", **options)
 
-    monkeypatch.setattr(envtuning.loop.ask.engineers, "make", make)
+    monkeypatch.setattr(envtuning.runs.plan, "engineer_in_a_file", make)
     two = spec.with_rounds(2)
     run = RunLog.create(tmp_path / "run", Plan.of(two))
     real = Files.write_text
@@ -340,12 +340,12 @@ def test_a_run_with_a_model_is_played_back_without_the_model(spec, tmp_path, mon
     )  # one after a stage that it wrote
     with monkeypatch.context() as patch:
         patch.setattr(
-            envtuning.loop.ask.engineers,
-            "make",
-            lambda name, **options: ModelEngineer(Model(), context=context, transcript=options.get("transcript")),
+            envtuning.runs.plan,
+            "engineer_in_a_file",
+            lambda name, options: ModelEngineer(Model(), context=context, transcript=options.get("transcript")),
         )
         original = loop.start(spec, tmp_path / "original" / "run")
-    again = spec.engineer.model_copy(update={"name": f"replay/{original.path}"})
+    again = spec.engineer.replaced_by(f"replay/{original.path}")
     replayed = loop.start(spec.model_copy(update={"engineer": again}), tmp_path / "again" / "run")
     assert configs(replayed) == configs(original)
     assert configs(original)[1] != configs(original)[0]  # the model did change something

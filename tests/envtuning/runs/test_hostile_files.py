@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -16,7 +17,7 @@ from engineers import registry
 from engineers.from_file import raise_unless_allowed
 from engineers.registry import raise_unless_from_file
 from engineers.shared.extras import _is_installed
-from engineers.shared.own import trust_only
+from engineers.shared.own import also_trusting
 from engineers.shared.terminal import TextConsole, visible
 from engineers.shared.untrusted import NotReadable
 from envtuning import atomic
@@ -27,7 +28,7 @@ from envtuning.runs.reading import read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.study import folder_name
-from envtuning.trainees import LIVE, TraineeKind, make_trainee
+from envtuning.trainees import LIVE, TraineeKind
 from envtuning.worlds.registry import UnknownWorld, make_world
 from tests.envtuning.commands import called
 from tests.lazily import needed
@@ -93,10 +94,18 @@ def test_too_many_seeds_or_stages_on_the_command_line_are_told_at_once():
         assert len(output) < 300
 
 
-def test_keys_of_merged_mappings_may_be_overwritten():
-    assert read_mapping("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}") == {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": 2}}
+def test_a_key_stands_once_in_a_mapping_and_mappings_are_not_merged():
     with pytest.raises(NotReadable, match="'x' twice"):
         read_mapping("b: {x: 1, 'x': 2}")
+    bomb = "a0: &a0 {x: 1}\n"
+    bomb += "".join(f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}\n" for i in range(1, 9))
+    began = time.process_time()
+    with pytest.raises(NotReadable, match=r"merge key << \(line 2\): write the values out"):
+        read_mapping(bomb)
+    with pytest.raises(NotReadable, match=r"'1:1:1.*base 60: put it in quotes"):
+        read_mapping("seed: " + ":".join(["1"] * 200_000))
+    assert time.process_time() - began < 5
+    assert read_mapping("a: '1:30'\nb: 0x10\nc: -1.5e3\nd: 1_000") == {"a": "1:30", "b": 16, "c": -1500.0, "d": 1000}
 
 
 @pytest.mark.parametrize("body", ["raise OSError('gone')", "import sys; sys.exit(0)", "1 / 0"])
@@ -373,17 +382,10 @@ def test_what_the_libraries_of_grpo_run_is_not_taken_from_a_file(tmp_path, monke
     assert "stranger" not in sys.modules
 
 
-@pytest.fixture
-def files_are_strangers():
-    trust_only(())
-    yield
-    trust_only(None)
-
-
-def test_sb3_writes_no_log_on_a_files_word(files_are_strangers):
+def test_sb3_writes_no_log_on_a_files_word(tmp_path):
     needed("stable_baselines3", "torch", extra="sb3")
-    with pytest.raises(SpecError, match=r"--trust option:trainee\.options\.tensorboard_log"):
-        make_trainee("sb3", capacity={}, tensorboard_log="./logs")
+    text = BASE + "trainee: {kind: sb3, options: {tensorboard_log: ./logs}}"
+    assert "--trust option:trainee.options.tensorboard_log" in refused(tmp_path, text)
 
 
 def test_a_models_folder_with_code_of_its_own_is_not_run(tmp_path, monkeypatch, capfd):
@@ -405,17 +407,14 @@ def test_a_models_folder_with_code_of_its_own_is_not_run(tmp_path, monkeypatch, 
     assert "--trust option:engineer.options.arguments.trust_remote_code" in refused(tmp_path, text)
     assert "holds data alone" in refused(tmp_path, BASE + "engineer: {name: local/./folder}")
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("transformers asked at the keyboard"))
-    for names in ((), None):  # a file's model, and a script's
-        trust_only(names)
-        try:
-            with pytest.raises(Rejected, match="holds data alone" if names == () else "cannot be loaded"):
+    for names in ((), ("option:engineer.name",)):  # a file's model, and a user's
+        with also_trusting(names):
+            with pytest.raises(Rejected, match="cannot be loaded" if names else "holds data alone"):
                 LocalChat(str(folder)).load_now()
             (folder / "stranger.py").rename(tmp_path / "later.py")
-            with pytest.raises(Rejected, match="holds data alone" if names == () else "cannot be loaded"):
+            with pytest.raises(Rejected, match="cannot be loaded" if names else "holds data alone"):
                 LocalChat(str(folder)).load_now()
             (tmp_path / "later.py").rename(folder / "stranger.py")
-        finally:
-            trust_only(None)
     assert not (tmp_path / "it_ran").exists()
     assert "run the custom code" not in "".join(capfd.readouterr())
 
@@ -462,7 +461,7 @@ def test_what_the_command_line_sets_is_taken_and_so_is_what_it_trusts(tmp_path):
 
 
 @pytest.mark.parametrize("name", preset_names())
-def test_a_preset_sets_only_what_any_file_may(name, files_are_strangers):
+def test_a_preset_sets_only_what_any_file_may(name):
     spec = load_spec(name)
     raise_unless_from_file(LIVE.get(spec.engineer.name, spec.engineer.name), spec.engineer.options)
     raise_unless_allowed(
@@ -610,7 +609,7 @@ def test_a_console_prints_hostile_text_as_text(capsys):
 
 
 @pytest.mark.parametrize("hostile", [True, False])
-def test_a_name_on_the_hub_names_no_other_model_either(tmp_path, monkeypatch, files_are_strangers, hostile):
+def test_a_name_on_the_hub_names_no_other_model_either(tmp_path, monkeypatch, hostile):
     needed("torch", "transformers", "llguidance", extra="local")
     from engineers.backends.local import LocalChat
     from engineers.model.chat import Rejected

@@ -39,7 +39,7 @@ def test_what_a_file_need_not_say():
         "suites": {
             "validation_per_slice": 50,
             "test_per_slice": 0,
-            "probe_per_slice": 20,
+            "probe_per_slice": None,
             "validate_every": None,
             "failure_cases": 6,
             "seed": 20_260_617,

@@ -42,14 +42,14 @@ def scalars(folder: Path, tag: str) -> list[tuple[int, float]]:
 
 
 def lines(run: RunLog, kind: str, metric: str) -> list[tuple[int, Any]]:
+    return [(step, pytest.approx(value, rel=1e-6)) for step, value in lines_with(run, kind, metric)]
+
+
+def lines_with(run: RunLog, kind: str, entry: str) -> list[tuple[int, Any]]:
     found: list[tuple[int, Any]] = []
     before = 0
     for stage in run.state.stages:
-        found += [
-            (before + line["spent"], pytest.approx(line[metric], rel=1e-6))
-            for line in stage.metrics()
-            if line["kind"] == kind
-        ]
+        found += [(before + line["spent"], line[entry]) for line in stage.metrics() if line["kind"] == kind]
         before += stage.done.spent["env_steps"] if stage.done else 0
     return found
 
@@ -68,6 +68,13 @@ def test_every_iteration_and_validation_is_there_once(run):
         assert scalars(folder, "training/success_rate") == lines(run, "iteration", "success_rate")
         assert scalars(folder, "validation/valid_rate") == lines(run, "validation", "valid_rate")
         assert {value for _, value in scalars(folder, "stage")} == {0, 1, 2, 3}
+        shown = [
+            (step, counts["4"].get("successes", 0) / counts["4"]["episodes"])
+            for step, outcomes in lines_with(run, "iteration", "outcomes")
+            if "4" in (counts := outcomes["first"])
+        ]
+        assert shown
+        assert scalars(folder, "success/4") == [(step, pytest.approx(rate, rel=1e-6)) for step, rate in shown]
 
 
 def test_a_stage_that_started_again_replaces_its_first_try(run):

@@ -19,7 +19,6 @@ import pytest
 
 import mapf_frozenlake as mfl
 from engineers.registry import COMMON_OPTIONS
-from engineers.shared.own import trust_only
 from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.log import RunLog
@@ -88,7 +87,7 @@ from concurrent.futures import ProcessPoolExecutor
 from envtuning.studies.study import _begin_process
 if __name__ == "__main__":
     spawned = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(1, mp_context=spawned, initializer=_begin_process, initargs=(None,))
+    pool = ProcessPoolExecutor(1, mp_context=spawned, initializer=_begin_process, initargs=((),))
     print(pool.submit(os.getpid).result(), flush=True)
     sys.stdin.read()
 """
@@ -122,13 +121,9 @@ def test_the_processes_of_a_study_that_is_asked_to_end_end_with_it(arms, tmp_pat
 def test_what_is_not_trusted_here_is_not_imported_by_a_process_of_the_study(arms, jobs, tmp_path, monkeypatch):
     (tmp_path / "somebodys.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\ndef make(): ...\n")
     monkeypatch.syspath_prepend(tmp_path)
-    theirs = {"theirs": arms["fixed"].model_copy(update={"engineer": EngineerSpec(name="somebodys:make")})}
-    trust_only(())
-    try:
-        with pytest.raises(Exception, match="--trust somebodys"):
-            execute(theirs, [0], tmp_path / "runs", jobs=jobs)
-    finally:
-        trust_only(None)
+    theirs = {"theirs": arms["fixed"].model_copy(update={"engineer": EngineerSpec.model_validate("somebodys:make")})}
+    with pytest.raises(Exception, match="--trust somebodys"):
+        execute(theirs, [0], tmp_path / "runs", jobs=jobs)
     assert not (tmp_path / "ran").exists()
 
 

@@ -38,6 +38,7 @@ class Lakes:
     truncated = ((0, 1), (0, 0), (0, 1))
     success = np.array([1, 0])
     valid = np.array([0, 1])
+    slices = np.array(["4", "6"], object)
 
     def __init__(self):
         self.seeds, self.moved, self.at = None, [], 0
@@ -76,6 +77,9 @@ def test_a_rollout_goes_on_where_the_last_one_ended_and_counts_its_episodes():
         "episodes": 3, "successes": 1, "valid": 2, "episode_steps": steps, "env_steps": 4,
         "reward": 3 * 1.5 / 1.5,
     }  # fmt: skip
+    assert sampler.tally.dump() == {
+        "first": {"4": {"episodes": 1}, "6": {"episodes": 2, "successes": 2, "score_sum": 2.0}}
+    }
     assert rollout.moved.tolist() == [[True, True], [True, False], [False, True]]
     assert rollout.rows[:, 0, 0, 0].tolist() == [1, 11, 21, 31]
     assert rollout.values.tolist() == [[[1 + at, 2 + at], [3 + at, 0]] for at in (0, 10, 20, 30)]

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-froz
 
 import mapf_frozenlake as mfl
 from envtuning.errors import SpecError
+from envtuning.outcomes import Counts
 from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee, TrainingDiverged
 from envtuning.trainees.lakes.network import AgentNetwork
@@ -40,6 +41,10 @@ def test_is_a_trainee():
     assert metrics["env_steps"] == sum(done["env_steps"] for done in seen) >= 500
     assert metrics["episodes"] == sum(done["episodes"] for done in seen) > 0
     assert all({"env_steps", "success_rate", "valid_rate", "grad_norm", "entropy"} <= done.keys() for done in seen)
+    counted = [done["outcomes"].first.get("3", Counts()) for done in seen]
+    assert [one.episodes for one in counted] == [done["episodes"] for done in seen]
+    rates = [one.successes / one.episodes for one in counted if one.episodes]
+    assert rates == pytest.approx([done["valid_rate"] for done in seen if done["episodes"]])
     policy = trainee.policy()
     lakes = mfl.LakeBatch(HARD, 8, **policy.env_kwargs)
     actions = policy.act(lakes.reset())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from envtuning.outcomes import total
 from envtuning.trainees.scripted import ITERATION, ScriptedTrainee, difficulty, heedless_plan, luck, solve_chance
 from mapf_frozenlake import LakeConfig, generate, judge
 
@@ -54,7 +55,7 @@ def test_the_whole_budget_is_spent_and_each_iteration_is_told():
     told = []
     found = trainee.train(config, 2 * ITERATION + 1, seed=0, on_iteration=told.append)
     assert [one["env_steps"] for one in told] == [ITERATION, ITERATION, 1]
-    assert found == told[-1] | {"env_steps": 2 * ITERATION + 1}
+    assert found == {name: told[-1][name] for name in ("success_rate", "grad_norm")} | {"env_steps": 2 * ITERATION + 1}
     assert told[0]["success_rate"] == pytest.approx(0.5)
     assert told[0]["success_rate"] < told[1]["success_rate"] < told[2]["success_rate"]
 
@@ -111,3 +112,14 @@ def test_it_solves_what_its_skill_is_enough_for_and_heedless_plans_never_reach()
     assert len(set(draws)) == len(draws)
     assert 0.3 < draws.mean() < 0.7
     assert ((draws >= 0) & (draws < 1)).all()
+
+
+def test_its_outcomes_follow_the_shares_and_succeed_by_its_chance():
+    config = LakeConfig.model_validate({"num_agents": 2, "slices": {4: {"share": 0.75}, 6: {"share": 0.25}}})
+    trainee, told = ScriptedTrainee(capacity=ROOM, speed=0.0), []
+    trainee.skill[[4, 6]] = [40.0, difficulty(6, config.slices[6].hole_ratio, 0.1, 2)]
+    trainee.train(config, 40 * ITERATION, seed=0, on_iteration=told.append)
+    counts = total(one["outcomes"] for one in told).first
+    assert counts["4"].episodes == pytest.approx(3 * counts["6"].episodes, rel=0.1)
+    assert counts["4"].successes == counts["4"].episodes
+    assert counts["6"].successes / counts["6"].episodes == pytest.approx(0.5, abs=0.1)
