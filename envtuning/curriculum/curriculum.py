@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from engineers.knobs import dump
@@ -19,6 +20,7 @@ from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome
 
 Config = Any  # a LakeConfig, or whatever your environment's configs are
+Column = Sequence[Any] | NDArray[Any]  # a value for each of some finished episodes
 Fits = Callable[[Config], object]  # raises an error for a config that the trainer's environments cannot take
 
 
@@ -36,9 +38,7 @@ class Curriculum(ABC):
     def decide(self) -> Config | None:
         """The next config, if it is time; else None."""
 
-    def observe_many(
-        self, slices: Sequence[str], successes: Sequence[bool], scores: Sequence[float] | None = None
-    ) -> None:
+    def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
         """Count finished episodes. Without ``scores``, a success scores 1 and a failure 0."""
         points = successes if scores is None else scores
         for name, success, score in zip(slices, successes, points, strict=True):

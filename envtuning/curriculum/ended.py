@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engineers.roles import WHOLE
+from envtuning.curriculum.curriculum import Column
 from envtuning.outcomes import Outcome
 
 SliceOf = Callable[[Mapping[str, Any]], str]  # the slice of the episode with this last info
@@ -50,7 +51,7 @@ def outcomes_of_rows(
     otherwise: Callable[[], NDArray[np.bool_]],
     success_key: str | None = None,
     slice_of: SliceOf | None = None,
-) -> tuple[Sequence[str], NDArray[np.bool_], NDArray[np.float64] | None]:
+) -> tuple[Column, NDArray[np.bool_], NDArray[Any] | None]:
     """The same for finished rows of a vector environment: slices, successes, and scores if there are any."""
     infos = infos.get("final_info", infos)
     won, known = _column(infos, SUCCESS if success_key is None else (success_key,), rows)

@@ -27,7 +27,12 @@ class Ladder(Curriculum):
         self.threshold = threshold
         self.rung = 0
         self.config = self.configs[0]
-        self._successes: deque[bool] = deque(maxlen=window)
+        self._successes: deque[float] = deque(maxlen=window)
+
+    def __call__(self, success: float) -> Config | None:
+        """Count an episode's success, or the success rate that a trainer logs; the next config if this rung is mastered."""
+        self._successes.append(success)
+        return self.next()
 
     def observe(self, outcome: Outcome) -> None:
         self._successes.append(outcome.success)

@@ -54,9 +54,7 @@ class _Swap:
         self.env, self.apply, self.spaces = env, apply, spaces
         self.next: Config | None = None
         self.current: Config | None = None  # None until the first swap
-        self._version = first_version(
-            self.curriculum
-        )  # of the curriculum's config with which the running episode began
+        self._version = first_version(self.curriculum)  # of the config with which the running episode began
 
     def to(self, config: Config) -> None:
         """Apply it at the next reset; a config that cannot be applied then is refused now."""
@@ -135,8 +133,8 @@ class CurriculumEnv(gym.Wrapper):
 class CurriculumVectorEnv(gym.vector.VectorWrapper):
     """Swaps configs under a vector environment; each copy takes the new config at its own next reset.
 
-    ``curriculum`` gets only episodes that began with the config in force; those that end in the step of a swap belong to the old one. The copies' ``set_config`` must wait for the reset,
-    as the lake's does; wrap others in ``CurriculumEnv`` one by one.
+    ``curriculum`` gets only episodes that began with the config in force; those that end in the step of a swap belong to the old one.
+    The copies' ``set_config`` must wait for the reset, as the lake's does; wrap others in ``CurriculumEnv`` one by one.
     """
 
     def __init__(
