@@ -138,18 +138,24 @@ def total(tallies: Iterable[Tally]) -> Tally:
 def slice_results(iterations: Sequence[Tally], objective: str) -> list[SliceResult]:
     """The rows of a report: one for each slice that was trained on, from the tallies of a stage's iterations.
 
-    A row counts first visits; its ``repeats`` have the others. ``halves`` split the iterations in two, once the stage has ended.
+    A row counts first visits; its ``repeats`` have the others. A slice without first visits, whose questions are all known, has a row
+    of its repeats. ``halves`` split the iterations in two, once the stage has ended.
     """
     whole, middle = total(iterations), len(iterations) // 2
     halves = [total(iterations[:middle]), total(iterations[middle:])] if middle else []
     nothing = Counts()
+
+    def shown(tally: Tally, name: str) -> Counts:
+        part = tally.first if name in whole.first else tally.repeats
+        return part.get(name, nothing)
+
     return [
         SliceResult(
             name=name,
-            episodes=(counts := whole.first.get(name, nothing)).episodes,
+            episodes=(counts := shown(whole, name)).episodes,
             metrics=_means(counts, objective),
             failures=dict(sorted(counts.failures.items())),
-            halves=[half.first.get(name, nothing).split() for half in halves],
+            halves=[shown(half, name).split() for half in halves],
             repeats=whole.repeats.get(name, nothing).split(),
         )
         for name in sorted(whole.first.keys() | whole.repeats.keys(), key=natural_key)
