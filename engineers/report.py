@@ -19,7 +19,7 @@ from pydantic import (
 
 REPORT_VERSION: Final = 2
 EXAMPLE_REPORT = Path(__file__).with_name("example_report.json")
-TRAINING = "Training itself, per slice: first visits to a question, summed over the stage. Empty if the trainee gives no outcomes."
+TRAINING = "Training itself, per slice: first visits to a question, summed over the stage; repeats, where a slice has no others. Empty if the trainee gives no outcomes."
 PROBE = "A probe: cases drawn from the stage's own config and played after the stage, per slice in use."
 
 

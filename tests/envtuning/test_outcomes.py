@@ -73,9 +73,9 @@ def test_a_half_without_episodes_is_none_and_one_iteration_has_no_halves():
     assert slice_results([], "success_rate") == []
 
 
-def test_a_slice_that_was_only_repeated_has_no_rate():
+def test_a_slice_that_was_only_repeated_has_the_rate_of_its_repeats():
     (row,) = slice_results([tally_of([Outcome("a", True, 1.0, repeat=True)])], "success_rate")
-    assert (row.episodes, row.rate("success_rate"), row.score) == (0, None, None)
+    assert (row.episodes, row.rate("success_rate"), row.score) == (1, 1.0, 1.0)
     assert row.repeats.succeeded == 1
 
 
