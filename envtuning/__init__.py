@@ -12,12 +12,12 @@ TYPE_CHECKING = False  # without typing, because its import takes longer than th
 if TYPE_CHECKING:
     from typing import Any
 
+    from envtuning.curriculum.ladder import Ladder as Ladder
     from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback as RLlibCurriculumCallback
     from envtuning.curriculum.sb3_callback import SB3CurriculumCallback as SB3CurriculumCallback
     from envtuning.curriculum.wrappers import CurriculumEnv as CurriculumEnv
     from envtuning.curriculum.wrappers import CurriculumParallelEnv as CurriculumParallelEnv
     from envtuning.curriculum.wrappers import CurriculumVectorEnv as CurriculumVectorEnv
-    from envtuning.curriculum.wrappers import Ladder as Ladder
     from envtuning.loop.run import start as run  # noqa: F401
     from envtuning.trainees.base import Trainee as Trainee
     from envtuning.worlds.world import World as World
@@ -26,7 +26,8 @@ HOMES = {
     "World": "worlds.world",
     "Trainee": "trainees.base",
     "run": "loop.run:start",
-    **dict.fromkeys(("CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv", "Ladder"), "curriculum.wrappers"),
+    **dict.fromkeys(("CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv"), "curriculum.wrappers"),
+    "Ladder": "curriculum.ladder",
     "RLlibCurriculumCallback": "curriculum.rllib_callback",
     "SB3CurriculumCallback": "curriculum.sb3_callback",
 }

@@ -8,8 +8,8 @@ from typing import Any
 from trl import GRPOConfig, GRPOTrainer
 
 import mapf_frozenlake as mfl
+from envtuning.curriculum.ladder import Ladder
 from envtuning.curriculum.trl_callback import TRLCurriculumCallback
-from envtuning.curriculum.wrappers import Ladder
 from mapf_frozenlake.text.trl import LakePrompts, plan_rewards
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from trl import GRPOConfig, GRPOTrainer
 
+from envtuning.curriculum.ladder import Ladder
 from envtuning.curriculum.trl_callback import TRLCurriculumCallback
-from envtuning.curriculum.wrappers import Ladder
 from envtuning.worlds import make_world
 from envtuning.worlds.text_prompts import TextPrompts
 

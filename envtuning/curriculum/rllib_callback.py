@@ -8,8 +8,12 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from envtuning.curriculum.wrappers import Apply, Config, Ladder, apply_config, raise_unless_all_fit, succeeded
+from envtuning.curriculum.apply import Apply, apply_config
+from envtuning.curriculum.curriculum import Config, Curriculum
+from envtuning.curriculum.ended import SliceOf, outcome_of
+from envtuning.curriculum.wrappers import attached
 from envtuning.extras import needs
+from envtuning.outcomes import Outcome
 
 try:
     from ray.rllib.algorithms.algorithm import Algorithm
@@ -25,9 +29,9 @@ class RLlibCurriculumCallback(RLlibCallback):
     """Keeps every EnvRunner of an Algorithm on one config; weights, optimiser and spaces are not touched.
 
     ``algorithm_config.callbacks(RLlibCurriculumCallback)``, then ``RLlibCurriculumCallback.swap(algorithm, config)``
-    at any time in your loop. Or ``.callbacks(RLlibCurriculumCallback.following(Ladder(configs)))`` climbs by finished training
-    episodes, like ``SB3CurriculumCallback``, with the same ``success_key``. RLlib copies its config, so the ladder that climbs is
-    ``RLlibCurriculumCallback.of(algorithm).curriculum``. Any other function gets each ``train()`` result.
+    at any time in your loop. Or ``.callbacks(RLlibCurriculumCallback.following(EngineerCurriculum("rules", config)))`` decides by
+    finished training episodes, like ``SB3CurriculumCallback``, with the same ``success_key`` and ``slice_of``. RLlib copies its config,
+    so the curriculum that decides is ``RLlibCurriculumCallback.of(algorithm).curriculum``. A function gets each ``train()`` result.
 
     ``result["env_runners"]`` has the means of ``success`` and ``valid`` if the environment's infos have them. Like all metrics of
     RLlib, they are over its last episodes (``metrics_num_episodes_for_smoothing``), including episodes from before a swap. It works
@@ -37,25 +41,27 @@ class RLlibCurriculumCallback(RLlibCallback):
 
     def __init__(
         self,
-        curriculum: Ladder | ResultCurriculum | None = None,
+        curriculum: Curriculum | ResultCurriculum | None = None,
         apply: Apply = apply_config,
         success_key: str | None = None,
+        slice_of: SliceOf | None = None,
     ) -> None:
         super().__init__()
-        self.curriculum, self.success_key = curriculum, success_key
+        self.curriculum, self.success_key, self.slice_of = curriculum, success_key, slice_of
         self._apply = apply
         self.config: Config | None = None  # in force on every runner; None until the first swap
 
     @classmethod
     def following(
         cls,
-        curriculum: Ladder | ResultCurriculum | None = None,
+        curriculum: Curriculum | ResultCurriculum | None = None,
         *,
         apply: Apply = apply_config,
         success_key: str | None = None,
+        slice_of: SliceOf | None = None,
     ) -> Callable:
-        """For ``.callbacks(…)``: a callback that reports every episode to a ``Ladder``, or calls a function after every iteration."""
-        return partial(cls, curriculum, apply, success_key)
+        """For ``.callbacks(…)``: reports every episode to a curriculum, or calls a function after every iteration."""
+        return partial(cls, curriculum, apply, success_key, slice_of)
 
     @staticmethod
     def of(algorithm: Algorithm) -> RLlibCurriculumCallback:
@@ -83,16 +89,20 @@ class RLlibCurriculumCallback(RLlibCallback):
                 )
 
     def on_algorithm_init(self, *, algorithm: Algorithm, **_: Any) -> None:
-        """A Ladder's configs must fit the spaces, and training begins with its current config."""
-        if isinstance(self.curriculum, Ladder):
+        """The configs must fit the spaces, and training begins with the curriculum's current config."""
+        if isinstance(self.curriculum, Curriculum):
             if (env := getattr(algorithm.env_runner, "env", None)) is not None:  # else they live in other processes
-                raise_unless_all_fit(env, self.curriculum, self._apply)
-            self.swap(algorithm, self.curriculum.config)
+                attached(self.curriculum, env, self._apply)
+            if self.curriculum.config is not None:
+                self.swap(algorithm, self.curriculum.config)
 
     def on_train_result(self, *, algorithm: Algorithm, result: dict[str, Any], **_: Any) -> None:
-        if isinstance(self.curriculum, Ladder):
-            told = chain.from_iterable(algorithm.env_runner_group.foreach_env_runner(_take_ended))
-            config = next((climbed for success in told if (climbed := self.curriculum(success)) is not None), None)
+        if isinstance(self.curriculum, Curriculum):
+            for outcome in chain.from_iterable(algorithm.env_runner_group.foreach_env_runner(_take_ended)):
+                self.curriculum.observe(outcome)
+            self.curriculum.advance(steps=_new_steps(result), iterations=1)
+            config = self.curriculum.next()
+            result["curriculum"] = self.curriculum.metrics()
         else:
             config = None if self.curriculum is None else self.curriculum(result)
         if config is not None:
@@ -102,15 +112,15 @@ class RLlibCurriculumCallback(RLlibCallback):
         _notes(env_runner).begun[episode.id_] = _notes(env_runner).swaps
 
     def on_episode_end(self, *, episode: Any, env_runner: Any, metrics_logger: Any, **_: Any) -> None:
-        """Log the episode's result, and count it for a Ladder unless the episode began before the last swap."""
+        """Log the episode's result, and count it for the curriculum unless the episode began before the last swap."""
         info, notes = _last_info(episode), _notes(env_runner)
         for name in OUTCOMES:
             if info.get(name) is not None:
                 window = env_runner.config.metrics_num_episodes_for_smoothing
                 metrics_logger.log_value(name, float(info[name]), window=window)
         in_force = notes.begun.pop(episode.id_, None) == notes.swaps
-        if in_force and isinstance(self.curriculum, Ladder) and not env_runner.config.in_evaluation:
-            notes.ended.append(succeeded(info, _arrived(episode), self.success_key))
+        if in_force and isinstance(self.curriculum, Curriculum) and not env_runner.config.in_evaluation:
+            notes.ended.append(outcome_of(info, _arrived(episode), self.success_key, self.slice_of))
 
     def on_environment_created(self, *, env_runner: Any, **_: Any) -> None:
         """Set the current config in a failed environment that its runner rebuilds from the first config."""
@@ -136,14 +146,19 @@ class _Notes:
     config: Config | None = None  # in force there
     swaps: int = 0
     begun: dict[str, int] = field(default_factory=dict)  # for each running episode, the number of swaps before it
-    ended: list[bool] = field(default_factory=list)  # successes not yet reported to the Ladder
+    ended: list[Outcome] = field(default_factory=list)  # not yet reported to the curriculum
 
 
 def _notes(env_runner: Any) -> _Notes:
     return vars(env_runner).setdefault("curriculum_notes", _Notes())
 
 
-def _take_ended(env_runner: Any) -> list[bool]:
+def _new_steps(result: dict[str, Any]) -> int:
+    """The environment steps of this iteration."""
+    return int(result.get("env_runners", {}).get("num_env_steps_sampled", 0))
+
+
+def _take_ended(env_runner: Any) -> list[Outcome]:
     notes = _notes(env_runner)
     taken, notes.ended = notes.ended, []
     return taken

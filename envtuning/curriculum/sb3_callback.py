@@ -2,68 +2,97 @@
 
 from __future__ import annotations
 
-from envtuning.curriculum.wrappers import (
-    Apply,
-    Config,
-    Curriculum,
-    OldEpisodes,
-    apply_config,
-    config_below,
-    first_config,
-    raise_unless_all_fit,
-    succeeded,
-)
+from pathlib import Path
+
+from envtuning.curriculum.apply import Apply, apply_config, config_below
+from envtuning.curriculum.curriculum import Config, as_curriculum
+from envtuning.curriculum.ended import SliceOf, outcome_of
+from envtuning.curriculum.old_episodes import OldEpisodes
+from envtuning.curriculum.wrappers import Given, attached
 from envtuning.extras import needs
 
 try:
-    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 except ImportError as error:
     raise needs("SB3CurriculumCallback", error, extra="sb3") from None
 
 
 class SB3CurriculumCallback(BaseCallback):
-    """Reports finished training episodes to ``curriculum``, and gives the config that it returns to the training env.
+    """Reports finished training episodes to ``curriculum``, and gives the config that it chooses to the training env.
 
-    ``model.learn(steps, callback=SB3CurriculumCallback(Ladder(configs)))``. Each env takes a new config at its next reset;
-    weights, optimiser and spaces are not touched, nor are other callbacks' evaluation envs. It works with any ``VecEnv`` whose envs
-    have ``set_config`` (``mfl.sb3_vec_env`` or one of SB3's own), under any wrappers; for others pass
+    ``model.learn(steps, callback=SB3CurriculumCallback(EngineerCurriculum("rules", config)))``. Each env takes a new config at its
+    next reset; weights, optimiser and spaces are not touched, nor are other callbacks' evaluation envs. It works with any ``VecEnv``
+    whose envs have ``set_config`` (``mfl.sb3_vec_env`` or one of SB3's own), under any wrappers; for others pass
     ``apply=lambda vec_env, config: …``. A lake with a row for each agent counts once. Episodes that began before a swap do not
     count, because they ran on an earlier config. An episode is a success by its info's entry ``success_key``; without a key by
     ``info["is_success"]``, as SB3 shows it, or else if it terminated (not by a time limit) with a reward above 0. The suites count
-    ``success_key="valid"``.
+    ``success_key="valid"``. Its slice is ``info["slice"]``, or what ``slice_of(info)`` returns.
+
+    ``checkpoints=CheckpointCallback(…)`` runs SB3's callback here, and writes the curriculum's state beside each checkpoint;
+    ``load(CHECKPOINT)`` reads it.
     """
 
-    def __init__(self, curriculum: Curriculum, *, apply: Apply = apply_config, success_key: str | None = None) -> None:
+    def __init__(
+        self,
+        curriculum: Given,
+        *,
+        apply: Apply = apply_config,
+        success_key: str | None = None,
+        slice_of: SliceOf | None = None,
+        checkpoints: CheckpointCallback | None = None,
+    ) -> None:
         super().__init__()
-        self.success_key = success_key
-        self.curriculum, self.apply = curriculum, apply
+        self.curriculum, self.apply = as_curriculum(curriculum), apply
+        self.success_key, self.slice_of = success_key, slice_of
+        self.checkpoints = checkpoints
         self.config: Config | None = None  # the last applied config
         self._old_episodes = OldEpisodes(0, reset_later=False)
 
+    def load(self, checkpoint: str | Path) -> None:
+        """Read the state that was written beside this checkpoint of SB3. Raises ``RunError`` if there is none."""
+        path = Path(checkpoint)
+        self.curriculum.load(beside(path.with_suffix("") if path.suffix == ".zip" else path))
+
+    def _init_callback(self) -> None:
+        if self.checkpoints is not None:
+            self.checkpoints.init_callback(self.model)
+
     def _on_training_start(self) -> None:
-        """A Ladder's configs must fit the spaces, and training continues with its current config."""
-        raise_unless_all_fit(self.training_env, self.curriculum, self.apply)
+        """The configs must fit the spaces, and training continues with the curriculum's current config."""
+        attached(self.curriculum, self.training_env, self.apply)
+        if self.checkpoints is not None:
+            self.checkpoints.on_training_start(self.locals, self.globals)
         copies = self.training_env.num_envs // self._rows
         if self._old_episodes.copies != copies:
             self._old_episodes = OldEpisodes(copies, reset_later=False)
             self._old_episodes.begun()  # SB3 resets before it announces the start of training
-        config = first_config(self.curriculum)
+        config = self.curriculum.config
         if config is not None:
             self._swap(config, in_force=self._plays(config))
 
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
         rows = self._rows
-
-        def success(copy: int) -> bool:
-            row = copy * rows
+        self.curriculum.advance(steps=self._old_episodes.copies)
+        for row in (self._old_episodes.ended(dones[::rows]) * rows).tolist():
             arrived = rewards[row] > 0 and not infos[row].get("TimeLimit.truncated", False)
-            return succeeded(infos[row], bool(arrived), self.success_key)
-
-        config = self._old_episodes.tell(self.curriculum, dones[::rows], success)
+            self.curriculum.observe(outcome_of(infos[row], bool(arrived), self.success_key, self.slice_of))
+        config = self.curriculum.next()
         if config is not None:
             self._swap(config)
-        return True
+        return self.checkpoints is None or self._checkpoint(self.checkpoints)
+
+    def _checkpoint(self, checkpoints: CheckpointCallback) -> bool:
+        goes_on = checkpoints.on_step()
+        if checkpoints.n_calls % checkpoints.save_freq == 0:
+            name = f"{checkpoints.name_prefix}_{checkpoints.num_timesteps}_steps"
+            self.curriculum.save(beside(Path(checkpoints.save_path) / name))
+        return goes_on
+
+    def _on_rollout_end(self) -> None:
+        self.curriculum.advance(iterations=1)
+        for name, value in self.curriculum.metrics().items():
+            self.logger.record(f"curriculum/{name}", value)
 
     @property
     def _rows(self) -> int:
@@ -84,3 +113,8 @@ class SB3CurriculumCallback(BaseCallback):
         self.config = config
         if not in_force:
             self._old_episodes.swapped()
+
+
+def beside(checkpoint: Path) -> Path:
+    """The file of the curriculum's state beside a checkpoint."""
+    return checkpoint.with_name(f"{checkpoint.name}.curriculum.json")

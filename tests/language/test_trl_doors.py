@@ -44,7 +44,7 @@ def test_text_dataset_becomes_a_dataset_that_grpo_trains_on(tiny, tmp_path):
 
 
 def test_a_curriculum_swaps_the_lakes_under_somebodys_own_trainer(tiny, tmp_path, monkeypatch):
-    from envtuning.curriculum.wrappers import Ladder
+    from envtuning.curriculum.ladder import Ladder
     from examples.own_trl import train
 
     told = []

@@ -115,13 +115,13 @@ class TestRLlib:
         end("d", True)  # begun before the swap
         one.on_episode_start(episode=episode("e"), env_runner=runner)
         end("e", True)
-        assert runner.curriculum_notes.ended == [True]
+        assert [outcome.success for outcome in runner.curriculum_notes.ended] == [True]
         assert runner.curriculum_notes.begun == {}
         assert logged[:2] == [(("success", 1.0), {"window": 7}), (("valid", 0.0), {"window": 7})]
         runner.config.in_evaluation = True
         one.on_episode_start(episode=episode("f"), env_runner=runner)
         end("f", True)
-        assert runner.curriculum_notes.ended == [True]
+        assert len(runner.curriculum_notes.ended) == 1
 
     def test_an_episode_without_words_of_success_is_one_by_its_reward(self, callback):
         from envtuning import Ladder
@@ -139,7 +139,7 @@ class TestRLlib:
                 over.agent_episodes = {"a": None, "b": None}
             one.on_episode_start(episode=over, env_runner=runner)
             one.on_episode_end(episode=over, env_runner=runner, metrics_logger=None)
-        assert runner.curriculum_notes.ended == [True, False, False, True]
+        assert [outcome.success for outcome in runner.curriculum_notes.ended] == [True, False, False, True]
 
 
 def test_trl_asks_the_curriculum_for_each_logged_value_of_its_metric():

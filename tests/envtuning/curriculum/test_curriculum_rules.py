@@ -10,24 +10,23 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from envtuning.curriculum.wrappers import (
-    CurriculumEnv,
-    CurriculumParallelEnv,
-    CurriculumVectorEnv,
-    Ladder,
-    apply_config,
-    config_below,
-    raise_unless_fits,
-    succeeded,
-)
+from envtuning.curriculum.apply import apply_config, config_below, raise_unless_fits
+from envtuning.curriculum.ended import outcome_of
+from envtuning.curriculum.ladder import Ladder
+from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv
+from envtuning.outcomes import Outcome
 
 
 def test_a_ladder_asks_for_80_of_100_episodes_where_nobody_says_otherwise():
+    def climb(ladder, successes):
+        ladder.observe(Outcome("all", successes, float(successes)))
+        return ladder.next()
+
     ladder = Ladder(["easy", "hard"])
-    assert [ladder(number >= 20) for number in range(100)] == [None] * 99 + ["hard"]
+    assert [climb(ladder, number >= 20) for number in range(100)] == [None] * 99 + ["hard"]
     again = Ladder(["easy", "hard"])
-    assert [again(number >= 21) for number in range(100)] == [None] * 100
-    assert Ladder([1], threshold=1.0, window=1)(True) is None  # the last stays
+    assert [climb(again, number >= 21) for number in range(100)] == [None] * 100
+    assert climb(Ladder([1], threshold=1.0, window=1), True) is None  # the last stays
 
 
 class Takes:
@@ -142,7 +141,7 @@ def test_a_config_without_room_is_refused_wherever_the_room_is_known(env, config
     ],
 )
 def test_success_is_what_the_last_info_says_or_else_a_reward(info, otherwise, key, success):
-    assert succeeded(info, otherwise, key) is success
+    assert outcome_of(info, otherwise, key).success is success
 
 
 class Episode(gym.Env):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
-from envtuning.curriculum.wrappers import config_below
+from envtuning.curriculum.apply import config_below
 from tests.lazily import Lazy, needed
 
 needed("ray", "torch", extra="rllib")
-ray, ppo, models, curriculum, lakes, wrappers = (
+ray, ppo, models, curriculum, lakes, ladders = (
     Lazy(name)
     for name in (
         "ray",
@@ -20,7 +20,7 @@ ray, ppo, models, curriculum, lakes, wrappers = (
         "ray.rllib.core.rl_module.default_model_config",
         "envtuning.curriculum.rllib_callback",
         "envtuning.worlds.lakes.rllib_envs",
-        "envtuning.curriculum.wrappers",
+        "envtuning.curriculum.ladder",
     )
 )
 
@@ -99,7 +99,7 @@ def test_curriculum_that_follows_the_results(ray_session):
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_a_ladder_climbs_by_episodes_and_results_say_success_and_valid(ray_session, interface):
     """A lake of one step from start to goal: anybody succeeds now and then."""
-    ladder = wrappers.Ladder([EASY, HARD], threshold=0.05, window=8)
+    ladder = ladders.Ladder([EASY, HARD], threshold=0.05, window=8)
     algorithm = INTERFACES[interface]().callbacks(curriculum.RLlibCurriculumCallback.following(ladder)).build_algo()
     climbing = curriculum.RLlibCurriculumCallback.of(algorithm).curriculum
     try:

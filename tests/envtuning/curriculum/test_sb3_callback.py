@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNorm
 
 import mapf_frozenlake as mfl
 from envtuning import CurriculumEnv, CurriculumVectorEnv, Ladder, SB3CurriculumCallback
-from envtuning.curriculum.wrappers import apply_config
+from envtuning.curriculum.apply import apply_config
 
 EASY = mfl.LakeConfig.single(3, num_agents=1, hole_ratio=0.0, horizon=4)
 HARD = mfl.LakeConfig.single(5, num_agents=2, hole_ratio=0.2, horizon=6)

@@ -1,0 +1,131 @@
+"""``Curriculum``: the protocol between a trainer and whatever decides what to train on next.
+
+A trainer's wrapper or callback reports finished episodes by ``observe`` or ``observe_many``, and then asks ``next``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from engineers.knobs import dump
+from engineers.shared.untrusted import NotReadable, parsed, read_bytes
+from envtuning import atomic
+from envtuning.errors import RunError, SpecError
+from envtuning.outcomes import Outcome
+
+Config = Any  # a LakeConfig, or whatever your environment's configs are
+Column = Sequence[Any] | NDArray[Any]  # a value for each of some finished episodes
+Fits = Callable[[Config], object]  # raises an error for a config that the trainer's environments cannot take
+
+
+class Curriculum(ABC):
+    """Decides what to train on. A subclass sets ``config`` and writes ``observe`` and ``decide``."""
+
+    config: Config = None  # what to train on now; None leaves the environment as it is
+    version: int = 0  # number of configs that were chosen so far
+
+    @abstractmethod
+    def observe(self, outcome: Outcome) -> None:
+        """Count a finished episode that began on ``config``."""
+
+    @abstractmethod
+    def decide(self) -> Config | None:
+        """The next config, if it is time; else None."""
+
+    def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
+        """Count finished episodes. Without ``scores``, a success scores 1 and a failure 0."""
+        points = successes if scores is None else scores
+        for name, success, score in zip(slices, successes, points, strict=True):
+            self.observe(Outcome(str(name), bool(success), float(score)))
+
+    def next(self) -> Config | None:
+        """A new config if it is time, else None. The new config is in force from now on."""
+        config = self.decide()
+        if config is not None:
+            self.config, self.version = config, self.version + 1
+        return config
+
+    def advance(self, *, steps: int = 0, iterations: int = 0) -> None:  # noqa: B027
+        """Count environment steps and iterations of the trainer, for curricula that decide by these."""
+
+    def attach(self, fits: Fits) -> None:
+        """A trainer begins: its environments take configs for which ``fits`` raises nothing. Raises what ``fits`` raises."""
+        if self.config is not None:
+            fits(self.config)
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers for a trainer's log."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The whole state, as JSON."""
+        return {"curriculum": type(self).__name__, "version": self.version, "config": _as_json(self.config)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a saved state. Raises ``RunError`` for the state of another kind of curriculum."""
+        if state.get("curriculum") != type(self).__name__:
+            raise RunError(
+                f"this is the state of a {state.get('curriculum')}, and the curriculum is a {type(self).__name__}: "
+                "make the curriculum as it was when the state was saved"
+            )
+        self.version, saved = int(state["version"]), state["config"]
+        self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a JSON file, which is complete or absent even if the process dies."""
+        try:
+            text = atomic.as_json(self.state_dict())
+        except TypeError as error:
+            raise SpecError(
+                f"the curriculum's config is no JSON ({error}): use a pydantic model for configs"
+            ) from error
+        atomic.write_text(Path(path), text)
+
+    def load(self, path: str | Path) -> None:
+        """Continue from a saved file. Raises ``RunError`` if it is missing or damaged."""
+        try:
+            found = read_bytes(Path(path))
+            if found is None:
+                raise RunError(f"{path} is missing: give the file that `save` or the trainer's callback has written")
+            self.load_state_dict(parsed(found))
+        except (NotReadable, KeyError, TypeError, ValueError) as error:
+            raise RunError(f"{path} is not the state of this curriculum ({error}): restore it from a copy") from error
+
+
+class FunctionCurriculum(Curriculum):
+    """A function of each episode's success that returns the next config or None. Only its last config is saved."""
+
+    def __init__(self, function: Callable[[bool], Config | None]) -> None:
+        self.function = function
+        self._answer: Config | None = None
+
+    def observe(self, outcome: Outcome) -> None:
+        answer = self.function(outcome.success)
+        self._answer = self._answer if answer is None else answer
+
+    def decide(self) -> Config | None:
+        answer, self._answer = self._answer, None
+        return answer
+
+
+def as_curriculum(given: Curriculum | Callable[[bool], Config | None]) -> Curriculum:
+    """The curriculum itself; a plain function becomes one. Raises ``SpecError`` for anything else."""
+    if isinstance(given, Curriculum):
+        return given
+    if hasattr(given, "propose"):
+        raise SpecError(
+            f"{type(given).__name__} is an engineer, not a curriculum: give EngineerCurriculum(engineer, config)"
+        )
+    if not callable(given):
+        raise SpecError(f"curriculum is a {type(given).__name__}: give a Ladder, an EngineerCurriculum or a function")
+    return FunctionCurriculum(given)
+
+
+def _as_json(config: Config) -> Any:
+    return dump(config) if isinstance(config, BaseModel) else config
