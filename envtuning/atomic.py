@@ -12,8 +12,9 @@ import errno
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -168,10 +169,19 @@ def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
         _sync_folder(folder)
 
 
+def _lock_at(path: Path, timeout: float = -1) -> FileLock:
+    """Raises ``RunError`` for anything but a file with one name, because opening a lock empties the file."""
+    with suppress(FileNotFoundError):
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise RunError(f"{path} is a link, a pipe or a folder where a lock should be: remove it")
+    return FileLock(path, timeout=timeout, thread_local=False)
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Lock the folder for this process. The operating system releases the lock when the process ends, even if it is killed."""
-    lock = FileLock(folder / LOCK, timeout=LOCK_PATIENCE, thread_local=False)
+    lock = _lock_at(folder / LOCK, timeout=LOCK_PATIENCE)
     with storage_errors(folder / LOCK):
         try:
             lock.acquire()
@@ -189,7 +199,7 @@ def locked(folder: Path) -> Iterator[None]:
 @contextmanager
 def in_turn(folder: Path) -> Iterator[None]:
     """Let one process at a time work in this folder; the others wait, then see what it did."""
-    turn = FileLock(make_folder(folder) / TURN)
+    turn = _lock_at(make_folder(folder) / TURN)
     with storage_errors(folder / TURN):
         turn.acquire()
     try:
@@ -210,9 +220,9 @@ def is_locked(folder: Path) -> bool:
     if not (folder / LOCK).is_file():
         return False
     try:
-        with FileLock(folder / LOCK, timeout=0):
+        with _lock_at(folder / LOCK, timeout=0):
             return False
     except LockTimeout:
         return True
-    except OSError:  # somebody else's folder
+    except (OSError, RunError):  # somebody else's folder
         return False

@@ -64,6 +64,12 @@ def pytest_configure() -> None:
     own.trust(("tests", "examples"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_a_file_of_tests_trusts_it_trusts_alone() -> Iterator[None]:
+    with own.also_trusting(()):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def what_a_test_trusts_it_trusts_alone() -> Iterator[None]:
     with own.also_trusting(()):

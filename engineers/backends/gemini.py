@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
-from engineers.backends.network import FROM_FILE, THINKING_ROOM, NetworkChat, bounded_client, error_for_status
+from engineers.backends.network import (
+    FROM_FILE,
+    THINKING_ROOM,
+    NetworkChat,
+    bounded_client,
+    error_for_status,
+    only_with,
+)
 from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
@@ -36,12 +43,14 @@ class GeminiChat(NetworkChat):
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         from google import genai
 
+        key = self.required_key() or ""
         options = genai.types.HttpOptions(
+            api_version="v1beta",  # else the SDK takes it from the environment
             base_url=self.base_url,
             timeout=int(self.timeout * 1000),  # the SDK counts milliseconds
-            client_args=bounded_client(self.max_bytes),
+            client_args=bounded_client(self.max_bytes, only_with(x_goog_api_key=key) if self.is_foreign else None),
         )
-        client = genai.Client(api_key=self.required_key(), http_options=options)
+        client = genai.Client(vertexai=False, api_key=key, http_options=options)
         try:
             ask: Any = client.models.generate_content
             config = self._config(messages, schema, max_tokens)

@@ -34,9 +34,10 @@ OWN_KEYS: dict[str, str | None] = {
     "vertex_ai": None,
     "xai": "XAI_API_KEY",
 }
-_most_bytes: ContextVar[int | None] = ContextVar(
-    "bytes of a reply to one of our questions; None: another caller's", default=None
-)
+# The headers that a host outside of litellm's table gets; litellm adds others from environment variables.
+HEADERS = {"host", "accept", "accept-encoding", "content-type", "content-length", "anthropic-version"}
+KEY_HEADERS = {"authorization", "x-api-key", "api-key", "x-goog-api-key"}
+_asking: ContextVar[LiteLLMChat | None] = ContextVar("who asks; None: another caller of litellm", default=None)
 
 
 REQUEST: Allowed = dict.fromkeys(("frequency_penalty", "presence_penalty", "reasoning_effort", "stop", "top_p"), PLAIN)
@@ -73,7 +74,7 @@ class LiteLLMChat(NetworkChat):
 
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()
-        _most_bytes.set(self.max_bytes)  # in this question's own thread
+        _asking.set(self)  # in this question's own thread
         reply = litellm.completion(
             model=self.model_id,
             messages=list(messages),
@@ -134,7 +135,7 @@ def _litellm() -> Any:
 
 @cache
 def _bound(client_type: Any) -> None:
-    """Our questions follow no redirect and read a limited reply, with every client that litellm makes.
+    """Our questions follow no redirect, send no stray header and read a limited reply, with every client that litellm makes.
 
     We cannot pass hooks to these clients, so we wrap the one method through which they all send. Other callers of this
     method are not affected.
@@ -143,14 +144,20 @@ def _bound(client_type: Any) -> None:
 
     @wraps(send)
     def bounded(client: Any, request: Any, *, stream: bool = False, **options: Any) -> Any:
-        most = _most_bytes.get()
-        if most is None:
+        chat = _asking.get()
+        if chat is None:
             return send(client, request, stream=stream, **options)
-        response = send(client, request, stream=True, **options | {"follow_redirects": False})
+        headers = request.headers.copy()
+        if chat.base_url is not None:
+            _only_what_it_needs(request, chat.key)
+        try:
+            response = send(client, request, stream=True, **options | {"follow_redirects": False})
+        finally:
+            request.headers = headers  # openai's client reads notes to itself there
         try:
             if response.is_redirect:
                 raise error_for_status(response.status_code, "a redirect")
-            limit_body(most)(response)
+            limit_body(chat.max_bytes)(response)
             if not stream:
                 response.read()
         except BaseException:
@@ -159,6 +166,14 @@ def _bound(client_type: Any) -> None:
         return response
 
     client_type.send = bounded
+
+
+def _only_what_it_needs(request: Any, key: str | None) -> None:
+    kept = {name: value for name, value in request.headers.items() if name in HEADERS | KEY_HEADERS}
+    for name in kept.keys() & KEY_HEADERS if key else ():
+        kept[name] = f"Bearer {key}" if name == "authorization" else key
+    request.headers.clear()
+    request.headers.update({**kept, "user-agent": "engineers"})
 
 
 def _cost(reply: Any) -> float | None:

@@ -162,6 +162,11 @@ class NetworkChat(ABC):
             raise AuthFailed(f"the key for {self.model} has characters outside of ASCII: copy it again")
         return self.key
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether questions go to a host other than the provider's own."""
+        return self.base_url is not None and own.host_of(self.base_url) not in self.hosts
+
     @abstractmethod
     def _load(self) -> None:
         """Import the SDK, which takes seconds the first time, before the clock of an attempt runs."""
@@ -254,8 +259,8 @@ def bounded_client(max_bytes: int, send: Callable[[Any], None] | None = None) ->
     }
 
 
-def only_with_key(key: str) -> Callable[[Any], None]:
-    """A request hook: no header but those that a question needs.
+def only_with(**key: str) -> Callable[[Any], None]:
+    """A request hook: no header but those that a question needs, and ``key``, whose names are written with underscores.
 
     SDKs add headers from environment variables, such as an organisation or another key, which are meant for the provider's own host.
     """
@@ -268,9 +273,9 @@ def only_with_key(key: str) -> Callable[[Any], None]:
                 "Host": request.url.netloc.decode("ascii"),
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",
-                "Authorization": f"Bearer {key}",
                 "Content-Type": "application/json",
                 "User-Agent": "engineers",
+                **{name.replace("_", "-"): value for name, value in key.items()},
                 **({} if length is None else {"Content-Length": length}),
             }
         )

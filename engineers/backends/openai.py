@@ -12,12 +12,11 @@ from engineers.backends.network import (
     NetworkChat,
     bounded_client,
     error_for_status,
-    only_with_key,
+    only_with,
 )
 from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
-from engineers.shared import own
 from engineers.shared.extras import require
 
 REQUEST: Allowed = dict.fromkeys(
@@ -41,8 +40,8 @@ class OpenAIChat(NetworkChat):
         import openai
 
         key = self.required_key() or ""
-        foreign = self.base_url is not None and own.host_of(self.base_url) not in self.hosts
-        limited = openai.DefaultHttpxClient(**bounded_client(self.max_bytes, only_with_key(key) if foreign else None))
+        send = only_with(Authorization=f"Bearer {key}") if self.is_foreign else None
+        limited = openai.DefaultHttpxClient(**bounded_client(self.max_bytes, send))
         with openai.OpenAI(
             api_key=key,
             base_url=self.base_url,

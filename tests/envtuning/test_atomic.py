@@ -109,3 +109,23 @@ def test_a_disk_that_refuses_is_told_with_path_and_remedy(tmp_path, monkeypatch,
 def test_an_error_that_is_not_the_disks_passes_through(tmp_path):
     with pytest.raises(ConnectionResetError), atomic.new_folder(tmp_path / "checkpoint"):
         raise ConnectionResetError(errno.ECONNRESET, "a peer went away")
+
+
+@pytest.mark.parametrize("kind", ["soft link", "hard link", "pipe", "folder"])
+def test_what_is_no_lock_of_ours_is_neither_emptied_nor_waited_for(tmp_path, kind):
+    outside, run = tmp_path / "outside", tmp_path / "run"
+    outside.write_text("somebody else's", encoding="utf-8")
+    run.mkdir()
+    make = {
+        "soft link": lambda at: at.symlink_to(outside),
+        "hard link": lambda at: os.link(outside, at),
+        "pipe": os.mkfifo,
+        "folder": os.mkdir,
+    }
+    for name, lock in ((atomic.LOCK, atomic.locked), (atomic.TURN, atomic.in_turn)):
+        make[kind](run / name)
+        refused = f"{name} is a link, a pipe or a folder where a lock should be: remove it"
+        with pytest.raises(RunError, match=refused), lock(run):
+            pytest.fail("it was locked")
+    assert not atomic.is_locked(run)
+    assert outside.read_text(encoding="utf-8") == "somebody else's"

@@ -22,7 +22,7 @@ def litellm(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     module = pytest.importorskip("litellm")
     monkeypatch.setattr(module, "completion", lambda **question: asked.append(question) or asked[0])
     yield asked
-    ours._most_bytes.set(None)  # a chat asks in a thread of its own; here it is this one
+    ours._asking.set(None)  # a chat asks in a thread of its own; here it is this one
 
 
 def test_litellm_is_asked_once_for_what_is_set_and_says_what_it_cost(litellm: list[Any]) -> None:
@@ -144,33 +144,34 @@ def test_questions_of_ours_are_bounded_in_whatever_client_and_those_of_others_ar
     def answer(status: int = 200, body: bytes = b"0123456789") -> Any:
         return httpx.Response(status, stream=httpx.ByteStream(body), headers={"location": "http://evil.example"})
 
+    request = httpx.Request("POST", "http://evil.example", headers={"X-Own": "1"})
     ours._bound(Own)
     client = Own(answer())
     for stream in (True, False):
-        client.send("request", stream=stream, follow_redirects=True)  # nobody asked for us
-    assert client.send("request") is client.reply
+        client.send(request, stream=stream, follow_redirects=True)  # nobody asked for us
+    assert client.send(request) is client.reply
     streams = [
         {"stream": True, "follow_redirects": True},
         {"stream": False, "follow_redirects": True},
         {"stream": False},
     ]
     assert client.sent == streams
-    ours._most_bytes.set(10)
+    ours._asking.set(ours.LiteLLMChat("m", max_bytes=10))
     try:
         client = Own(answer())
-        reply = client.send("request", follow_redirects=True, auth="x")
+        reply = client.send(request, follow_redirects=True, auth="x")
         assert client.sent == [{"stream": True, "follow_redirects": False, "auth": "x"}]
         assert (reply.is_closed, reply.content) == (True, b"0123456789")
-        reply = Own(answer()).send("request", stream=True)
+        reply = Own(answer()).send(request, stream=True)
         assert not reply.is_closed  # whoever streams reads and closes it
         assert reply.read() == b"0123456789"
         for status, body, kind in ((200, b"0123456789+", TooLong), (307, b"", Rejected)):
             client = Own(answer(status, body))
             with pytest.raises(kind):
-                client.send("request")
+                client.send(request)
             assert client.reply.is_closed
     finally:
-        ours._most_bytes.set(None)
+        ours._asking.set(None)
 
 
 def test_litellm_is_loaded_quietly_with_its_own_prices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,8 @@ def test_gemini_is_asked_in_its_own_form_and_its_client_is_closed(monkeypatch: p
     made: list[Any] = []
 
     class Client:
-        def __init__(self, *, api_key: str, http_options: Any) -> None:
+        def __init__(self, *, vertexai: bool, api_key: str, http_options: Any) -> None:
+            assert not vertexai
             made.append((api_key, http_options))
             self.models = thing(generate_content=self.answer)
 
