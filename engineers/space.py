@@ -15,8 +15,15 @@ Space = Mapping[str, tuple[float, float]]
 
 def checked_space(space: Space | None) -> dict[str, tuple[float, float]]:
     """The space as numbers; raises ``ValueError`` for a range that is upside down."""
-    ranges = {name: (float(low), float(high)) for name, (low, high) in (space or {}).items()}
-    for name, (low, high) in ranges.items():
+    if not isinstance(space or {}, Mapping):
+        raise ValueError(f"space is {space!r:.60}: give a mapping from knobs to (low, high)")
+    ranges = {}
+    for name, given in (space or {}).items():
+        try:
+            low, high = map(float, given)
+        except (TypeError, ValueError):
+            raise ValueError(f"space {name!r} is {given!r:.60}: give two numbers, (low, high)") from None
+        ranges[name] = low, high
         if not low <= high:
             raise ValueError(f"space {name!r} is ({low:g}, {high:g}): give (low, high) with low ≤ high")
     return ranges

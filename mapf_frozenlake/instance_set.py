@@ -47,6 +47,9 @@ class InstanceSet(InstanceData):
         given = list(instances)
         if not given:
             raise LakeError("an InstanceSet of 0 instances has no shape: give at least one instance")
+        for instance in given:
+            if not isinstance(instance, Instance):
+                raise LakeError(f"an instance is of type {type(instance).__name__}: give instances of Instance")
         room = cls.empty(
             len(given),
             max(instance.height for instance in given),

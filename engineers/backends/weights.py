@@ -13,6 +13,7 @@ WEIGHTS: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
 NAMES_CODE = ("auto_map", "megatron_config")  # by which a model's or an adapter's config has a module imported
 
 
+INDEX = "model.safetensors.index.json"  # of weights in several files
 CONFIGS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 
 
@@ -49,7 +50,7 @@ def _fetched(model: str, revision: str) -> list[Path]:
 def _code_in(path: Path) -> str:
     if path.suffix == ".py":
         return "is code"
-    if path.name not in CONFIGS:
+    if path.name not in (*CONFIGS, INDEX):
         return ""
     try:
         settings = untrusted.parsed(untrusted.read_bytes(path) or b"{}")
@@ -57,6 +58,14 @@ def _code_in(path: Path) -> str:
         return str(error)
     if not isinstance(settings, dict):
         return ""
+    if path.name == INDEX:
+        files = settings.get("weight_map")
+        others = (
+            [name for name in files.values() if not str(name).endswith(".safetensors")]
+            if isinstance(files, dict)
+            else []
+        )
+        return f"names weights that are not safetensors ({str(others[0])!r:.100})" if others else ""
     if other := settings.get("base_model_name_or_path"):
         return f"names another model to load ({str(other)!r:.100})"
     named = [name for name in NAMES_CODE if settings.get(name)]

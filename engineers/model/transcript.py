@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -39,7 +39,7 @@ class Exchange(BaseModel):
     stage: int
     number: int  # 0-based within the stage's proposal
     kind: str  # "summary" or "proposal"
-    messages: list[dict[str, str]]
+    messages: list[Annotated[dict[Literal["role", "content"], str], Field(min_length=2)]]
     json_schema: dict[str, Any] | None
     max_tokens: int
     reply: str | None = None

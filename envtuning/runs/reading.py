@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,7 +20,9 @@ except ImportError as error:
 
 LONGEST = 1_000_000  # characters of a file
 DEEPEST = 50  # levels of nesting
+LONGEST_NUMBER = 400  # characters of a number; the largest float has 309 digits
 MOST = 100_000  # values, with the repetitions by YAML's anchors
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 SECRET_WORDS = ("KEY", "SECRET", "PASSWORD", "AUTHORIZATION", "CREDENTIALS")  # endings of an option's name
 
 
@@ -61,7 +64,19 @@ def raise_unless_bounded(data: Any) -> None:
             raise NotReadable(f"is nested too deeply: at most {DEEPEST} levels are read")
         if count > MOST:
             raise NotReadable(f"holds more than {MOST:,} values, counting those that anchors repeat: write fewer")
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
+        if isinstance(value, str) and not value.isascii() and LONE_SURROGATE.search(value):
+            raise NotReadable(f"holds half of a character ({value!r:.60}): write the character itself")
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            raise NotReadable(
+                f"holds a number of {int(value.bit_length() * math.log10(2)) + 1} digits: give one below 1e308"
+            )
+        inner = (
+            (*value, *value.values())
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, list | tuple | set)
+            else ()
+        )
         waiting += [(one, depth + 1) for one in inner]
 
 
@@ -126,6 +141,10 @@ class _Loader(yaml.SafeLoader):
             raise NotReadable(f"has the merge key << (line {merge.start_mark.line + 1}): write the values out")
 
     def construct_number(self, node: Any) -> int | float:
+        if len(node.value) > LONGEST_NUMBER:
+            raise NotReadable(
+                f"has a number of {len(node.value):,} characters (line {node.start_mark.line + 1}): give a shorter one"
+            )
         if ":" in node.value:
             raise NotReadable(
                 f"has {node.value!r:.60} (line {node.start_mark.line + 1}), which YAML reads as a number to base 60: put it in quotes"

@@ -129,6 +129,13 @@ def raise_unless_comparable(arms: Arms) -> dict[str, Plan]:
     for spec in arms.values():
         if not spec.suites.test_per_slice:
             raise SpecError("suites.test_per_slice is 0: arms are compared on the test suite, so give it at least 1")
+    folders: dict[str, str] = {}
+    for name in arms:
+        other = folders.setdefault(folder_name(name), name)
+        if other != name:
+            raise SpecError(
+                f"arms {other!r} and {name!r} would share the folder {folder_name(name)}: rename one of them"
+            )
     return {name: resolve(spec) for name, spec in arms.items()}
 
 

@@ -167,7 +167,7 @@ def _explained(kind: str) -> Iterator[None]:
         raise SpecError(f"trainee {kind!r}: {in_sentences(error, 'options')}") from error
     except (TypeError, ValueError) as error:
         raise SpecError(f"trainee {kind!r} cannot be made with these options: {error}") from error
-    except (AssertionError, AttributeError, LookupError) as error:
+    except (AssertionError, AttributeError, LookupError, RuntimeError) as error:
         # an error of an algorithm's own checks, or of a user's trainee
         said = f"{type(error).__name__}: {error}"
         raise SpecError(f"trainee {kind!r} cannot be made with these options ({said})") from error

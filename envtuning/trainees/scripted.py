@@ -50,6 +50,9 @@ class ScriptedTrainee(Trainee):
         speed: float = 0.4,
         spill: float = 0.5,
     ) -> None:
+        for name, value in (("speed", speed), ("spill", spill)):
+            if not isinstance(value, int | float):
+                raise ValueError(f"{name}={value!r:.40}: give a number")
         self.max_size, self.speed, self.spill = int(capacity["max_size"]), speed, spill
         self.skill = np.zeros(self.max_size + 1)  # float64[max_size + 1]: by board size
 

@@ -21,6 +21,7 @@ from mapf_frozenlake.threads import in_threads, thread_count
 from mapf_frozenlake.types import Certificate
 
 Exclude = InstanceSet | Iterable[InstanceSet] | NDArray[np.uint64] | None  # an array: keys of `canonical_keys`
+LAST = 1_000_000_000  # instances of a seed
 _CHUNK = 32  # instances that a thread takes at once
 
 
@@ -68,6 +69,10 @@ def generate(
     for name, count in (("n", n), ("first", first)):
         if not isinstance(count, int | np.integer) or count < 0:
             raise LakeError(f"{name}={count!r}: give a whole number, 0 or more")
+    if first + n > LAST:
+        raise LakeError(
+            f"first={first}, n={n}: only the first {LAST:,} instances of a seed are drawn: take another seed"
+        )
     strata = strata_of(config, certify)
     room = InstanceSet.empty(n, config.max_size, config.max_size, config.max_agents)
     drawer = Drawer(strata.kinds, seed, excluded_keys(exclude), limits)

@@ -109,6 +109,8 @@ def solve(
     expansions, so that it never hangs and never guesses. Ctrl-C stops it.
     """
     _raise_on_unknown(objective, waits, budget)
+    if not isinstance(instance, Instance):
+        raise LakeError(f"an instance is of type {type(instance).__name__}: give an Instance; solve_batch takes many")
     found = _solve_one(instance, objective, waits, min(budget, QUICK_BUDGET), num_threads=1)
     if isinstance(found, SolverBudgetExceeded) and budget > QUICK_BUDGET:
         found = _solve_one(instance, objective, waits, budget, num_threads=2)

@@ -28,6 +28,7 @@ from mapf_frozenlake.world.view import LakeView
 Autoreset = Literal["next_step", "same_step", "disabled"]
 AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
 _INT64 = np.dtype(np.int64)
+MOST_ENVS = 10_000_000
 _NOBODY = np.zeros(0, np.bool_)
 Instances = Instance | InstanceSet | Sequence[Instance]
 
@@ -77,6 +78,8 @@ class LakeBatch(LakeView):
         config = config if config is not None else LakeConfig()
         raise_unless_counts(max_size=max_size, max_agents=max_agents, window=window)
         raise_unless_counts(least=1, num_envs=num_envs)
+        if num_envs > MOST_ENVS:
+            raise LakeError(f"num_envs={num_envs}: give at most {MOST_ENVS:,}")
         raise_unless_one_of("observation", observation, OBSERVATIONS)
         raise_unless_one_of("autoreset", autoreset, AUTORESETS)
         raise_unless_one_of("dtype", dtype, tuple(DTYPES))

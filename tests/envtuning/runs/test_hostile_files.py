@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -54,7 +55,7 @@ def refused(tmp_path: Path, text: str, *more: object) -> str:
         ("a: " + "[" * 3000 + "]" * 3000, "nested too deeply"),
         ('{"a": ' + "[" * 100_000, "nested too deeply"),
         ("a: " + "[" * 60 + "]" * 60, "nested too deeply"),
-        (BASE + f"seed: {'7' * 5000}", "neither YAML nor JSON"),
+        (BASE + f"seed: {'7' * 5000}", "has a number of 5,000 characters"),
         ('{"extends": "scripted", "seed": ' + "7" * 5000 + "}", "neither YAML nor JSON"),
         (BASE + f"seed: {'7' * 40}", "seed"),
         (BASE + f"name: {'x' * 300}", "name"),
@@ -102,7 +103,7 @@ def test_a_key_stands_once_in_a_mapping_and_mappings_are_not_merged():
     began = time.process_time()
     with pytest.raises(NotReadable, match=r"merge key << \(line 2\): write the values out"):
         read_mapping(bomb)
-    with pytest.raises(NotReadable, match=r"'1:1:1.*base 60: put it in quotes"):
+    with pytest.raises(NotReadable, match="has a number of 399,999 characters"):
         read_mapping("seed: " + ":".join(["1"] * 200_000))
     assert time.process_time() - began < 5
     assert read_mapping("a: '1:30'\nb: 0x10\nc: -1.5e3\nd: 1_000") == {"a": "1:30", "b": 16, "c": -1500.0, "d": 1000}
@@ -639,3 +640,48 @@ def test_a_models_folder_names_no_other_model(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "stranger/repo"}))
     assert "stranger/repo" in refused(tmp_path, BASE + "engineer: {name: local/./folder}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seed: 1:1:1.5", "'1:1:1.5' .line 2., which YAML reads as a number to base 60: put it in quotes"),
+        ("seed: 0x" + "F" * 6_000, "has a number of 6,002 characters .line 2.: give a shorter one"),
+        (
+            "trainee: {kind: scripted, options: {speed: 0x" + "F" * 300 + "}}",
+            "holds a number of 36[0-9] digits: give one below 1e308",
+        ),
+        ('description: "\\ud800"', "holds half of a character"),
+        ("world: {name: lakes, options: {space: x}}", "world 'lakes' cannot be made with these options"),
+        ("engineer: {name: random, options: {space: x}}", "space is 'x': give a mapping from knobs to .low, high."),
+        (
+            "engineer: {name: random, options: {space: {slices.3.hole_ratio: 5}}}",
+            "'slices.3.hole_ratio' is 5: give two numbers",
+        ),
+    ],
+)
+def test_values_that_nothing_can_use_are_refused_before_training(tmp_path, text, said):
+    assert re.search(said, refused(tmp_path, BASE + text))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            "{kind: scripted, options: {speed: x}}",
+            "'scripted' cannot be made with these options: speed='x': give a number",
+        ),
+        (
+            "{kind: sb3, options: {device: evil}}",
+            "'sb3' cannot be made with these options (RuntimeError: Expected one of",
+        ),
+    ],
+)
+def test_options_that_a_trainee_cannot_use_are_told_once(tmp_path, options, said):
+    needed("stable_baselines3", "torch", extra="sb3")
+    file = tmp_path / "it.yaml"
+    file.write_text(f"{BASE}trainee: {options}", encoding="utf-8")
+    code, output = called("run", file, "--out", tmp_path / "run")
+    assert code == 1
+    assert said in output
+    assert "Traceback" not in output

@@ -76,6 +76,8 @@ def test_what_cannot_be_compared_is_told_before_anything_is_run():
     blind = spec.model_copy(update={"suites": spec.suites.model_copy(update={"test_per_slice": 0})})
     with pytest.raises(SpecError, match=r"suites\.test_per_slice is 0"):
         raise_unless_comparable(arms_of(blind, ["rules"]))
+    with pytest.raises(SpecError, match="arms 'a b' and 'a_b' would share the folder a_b: rename one of them"):
+        raise_unless_comparable({"a b": spec, "a_b": spec})
     assert arms_of(spec, ["fixed", "progress-share"])["progress-share"].engineer.name == "progress-share"
 
 
