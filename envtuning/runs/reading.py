@@ -64,20 +64,19 @@ def raise_unless_bounded(data: Any) -> None:
             raise NotReadable(f"is nested too deeply: at most {DEEPEST} levels are read")
         if count > MOST:
             raise NotReadable(f"holds more than {MOST:,} values, counting those that anchors repeat: write fewer")
-        if isinstance(value, str) and not value.isascii() and LONE_SURROGATE.search(value):
-            raise NotReadable(f"holds half of a character ({value!r:.60}): write the character itself")
-        if isinstance(value, int) and abs(value) > sys.float_info.max:
-            raise NotReadable(
-                f"holds a number of {int(value.bit_length() * math.log10(2)) + 1} digits: give one below 1e308"
-            )
-        inner = (
-            (*value, *value.values())
-            if isinstance(value, dict)
-            else value
-            if isinstance(value, list | tuple | set)
-            else ()
-        )
+        for leaf in (value, *value) if isinstance(value, dict) else (value,):
+            _raise_unless_writable(leaf)
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
         waiting += [(one, depth + 1) for one in inner]
+
+
+def _raise_unless_writable(leaf: Any) -> None:
+    if isinstance(leaf, str) and not leaf.isascii() and LONE_SURROGATE.search(leaf):
+        raise NotReadable(f"holds half of a character ({leaf!r:.60}): write the character itself")
+    if isinstance(leaf, int) and abs(leaf) > sys.float_info.max:
+        raise NotReadable(
+            f"holds a number of {int(leaf.bit_length() * math.log10(2)) + 1} digits: give one below 1e308"
+        )
 
 
 def storable(options: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from engineers.shared.own import chosen, object_at
 from engineers.shared.sentences import in_sentences
 from envtuning.errors import SpecError
 from envtuning.extras import needs
-from envtuning.trainees.base import Trainee, trainee_class
+from envtuning.trainees.base import Trainee, WorkerLost, trainee_class
 from envtuning.worlds.registry import DEFAULT_WORLD, make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
 
@@ -167,6 +167,8 @@ def _explained(kind: str) -> Iterator[None]:
         raise SpecError(f"trainee {kind!r}: {in_sentences(error, 'options')}") from error
     except (TypeError, ValueError) as error:
         raise SpecError(f"trainee {kind!r} cannot be made with these options: {error}") from error
+    except WorkerLost:
+        raise
     except (AssertionError, AttributeError, LookupError, RuntimeError) as error:
         # an error of an algorithm's own checks, or of a user's trainee
         said = f"{type(error).__name__}: {error}"
