@@ -14,6 +14,7 @@ import pytest
 
 from engineers.backends.weights import WEIGHTS
 from engineers.shared import own
+from envtuning.outcomes import Outcome
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
 from tests.lazily import Lazy, needed
@@ -92,7 +93,9 @@ def seeded(monkeypatch):
 @pytest.mark.parametrize("vllm", [False, True])
 def test_a_stretch_begins_from_its_rows_and_its_seed_alone(vllm, seeded):
     one = learner(trainer=Trainer(vllm), torch_threads=2)
-    one.outcomes.count("3", "hole")  # of a stretch that was interrupted between reply and step
+    one.outcomes.tally.observe(
+        Outcome("3", False, 0.0, "hole")
+    )  # of a stretch that was interrupted between reply and step
     before = torch.get_num_threads()
     assert one.train(rows(8), seed=2**32 + 5) == []
     began = dict(one.trainer.began)
@@ -104,7 +107,7 @@ def test_a_stretch_begins_from_its_rows_and_its_seed_alone(vllm, seeded):
         "rows": [str(number) for number in range(8)], "steps": 4, "seed": 2**32 + 5, "step": 0, "buffered": None,
         "loaded": -1 if vllm else 7, "metrics": {}, "threads": 2,
     }  # fmt: skip
-    assert one.outcomes.replies == 0
+    assert one.outcomes.metrics() == {}
     assert torch.get_num_threads() == before
 
 
@@ -173,8 +176,8 @@ def test_a_stretch_stops_behind_the_batch_that_spends_its_budget(unit, budget, s
 def test_a_step_has_trls_figures_under_the_reports_names_and_the_rates_of_its_replies():
     one, told = learner(), []
     one.watch.begin(one, told.append, None)
-    one.outcomes.count("3", None)
-    one.outcomes.count("3", "hole")
+    one.outcomes.tally.observe(Outcome("3", True, 1.0))
+    one.outcomes.tally.observe(Outcome("3", False, 0.0, "hole"))
     step, _ = stepped(
         one.watch, 1, loss=0.25, reward=1, kl=None, entropy=2.0, frac_reward_zero_std=0.5, learning_rate=9.0
     )
@@ -182,6 +185,8 @@ def test_a_step_has_trls_figures_under_the_reports_names_and_the_rates_of_its_re
         "grad_norm": 0.5, "loss": 0.25, "reward": 1.0, "entropy": 2.0, "equal_groups": 0.5, "tokens": 0.0, "samples": 16.0,
         "success_rate": 0.5, "parse_error_rate": 0.0, "truncated_rate": 0.0,
     }  # fmt: skip
+    tally = told[0].pop("outcomes")
+    assert (tally.first["3"].episodes, tally.first["3"].successes, tally.first["3"].failures) == (2, 1, {"hole": 1})
     assert told == [step]
     told[0]["loss"] = -1.0  # the caller's own to change
     assert one.watch.history == [step]
