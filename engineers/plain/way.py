@@ -70,6 +70,8 @@ class Way:
             if bounds is None:
                 continue
             aim = self.aim_of(slice_, knob, bounds)
+            if aim is None and knob.value is None:
+                continue  # eased, it would be shut in training alone, and no later step would open it again
             if aim is not None:
                 bounds = (min(bounds[0], aim), max(bounds[1], aim))
             end = aim if fraction >= 0 else self._easy_end(knob, aim, bounds)

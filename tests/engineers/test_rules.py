@@ -131,6 +131,14 @@ def test_a_target_that_fell_is_gone_back_for_and_one_within_the_noise_is_not():
         assert propose(report, hard)[6].hole_ratio == pytest.approx(holes)
 
 
+def test_a_knob_that_config_and_target_leave_open_is_not_eased():
+    config = LakeConfig(slices={4: {"share": 1.0, "hole_ratio": 0.3, "wait_ratio": None}})
+    report = report_of(config, {4: 0.0}, {4: 0.0}, target=config, rounds_left=3)
+    after = engineers.make("rules").propose(report, config).config.slices
+    assert after[4].wait_ratio is None
+    assert after[4].hole_ratio < 0.3
+
+
 # Told none
 
 
