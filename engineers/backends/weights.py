@@ -14,7 +14,7 @@ NAMES_CODE = ("auto_map", "megatron_config")  # by which a model's or an adapter
 
 
 INDEX = "model.safetensors.index.json"  # of weights in several files
-CONFIGS = ("config.json", "adapter_config.json", "tokenizer_config.json")
+CONFIGS = ("config.json", "adapter_config.json", "tokenizer_config.json", INDEX)
 
 
 def raise_unless_data(model: str, place: str, *, written: str | None = None, revision: str | None = None) -> None:
@@ -50,7 +50,7 @@ def _fetched(model: str, revision: str) -> list[Path]:
 def _code_in(path: Path) -> str:
     if path.suffix == ".py":
         return "is code"
-    if path.name not in (*CONFIGS, INDEX):
+    if path.name not in CONFIGS:
         return ""
     try:
         settings = untrusted.parsed(untrusted.read_bytes(path) or b"{}")

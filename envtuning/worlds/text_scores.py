@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+BLIND = 400  # questions of a slice from which the score of a blind guess is estimated
+
 
 class Asked(NamedTuple):
     """A question with its right answer."""

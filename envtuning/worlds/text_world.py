@@ -29,7 +29,7 @@ from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, apportioned, digest, draw_cases
 from envtuning.worlds.gym_task import FAILURES
 from envtuning.worlds.talk_world import TalkWorld
-from envtuning.worlds.text_scores import Asked, Scorer, blind_score, in_words, same
+from envtuning.worlds.text_scores import BLIND, Asked, Scorer, blind_score, in_words, same
 from envtuning.worlds.world import About, Cases, InfeasibleConfig, Lesson
 
 K = TypeVar("K", bound="TaskKnobs")
@@ -37,7 +37,6 @@ K = TypeVar("K", bound="TaskKnobs")
 MAX_QUESTION, MAX_SAMPLED = 1_000_000, 1_000  # characters of the spaces' texts; longer replies are read too
 MAX_REPLY = 1_000_000  # characters of a reply that are read
 LONGER = 1_000  # characters that an answer may have beyond twice the length of the right one
-BLIND = 400  # questions of a slice from which the score of a blind guess is estimated
 DEEPEST = 20  # levels of nested brackets in an answer
 OPENING, CLOSING = "([{", ")]}"
 

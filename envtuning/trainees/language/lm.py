@@ -31,11 +31,10 @@ from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
 from envtuning.trainees.visited import FILE as VISITED
 from envtuning.trainees.visited import Visited
-from envtuning.worlds.text_scores import likeliest
+from envtuning.worlds.text_scores import BLIND, likeliest
 from envtuning.worlds.world import Form, offers
 
 UPDATES = 50  # in an iteration; their questions are drawn and encoded together
-BLIND = 400  # questions of a slice from which the score of a blind guess is estimated
 COUNTED = "updates.json"  # in a checkpoint: the number of updates so far
 
 
