@@ -264,10 +264,12 @@ def test_types_are_torchs_own():
 
 
 def test_an_adapter_is_one_for_language_models():
-    assert inside("_lora")(None) is None
-    pytest.importorskip("peft")
-    made = inside("_lora")({"r": 4})
+    small, large = (SimpleNamespace(num_parameters=lambda count=count: count) for count in (49_999_999, 50_000_000))
+    assert inside("_lora")(None, large) is None
+    made = inside("_lora")({"r": 4}, small)
     assert (made.r, made.task_type) == (4, "CAUSAL_LM")
+    assert inside("_lora")("auto", small) is None
+    assert (inside("_lora")("auto", large).r, inside("_lora")("auto", large).target_modules) == (16, "all-linear")
 
 
 def test_a_reward_function_is_named_by_its_module():

@@ -11,16 +11,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
+from peft import LoraConfig
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
 from transformers.utils import GENERATION_CONFIG_NAME
-from trl import GRPOConfig, GRPOTrainer
+from trl import GRPOConfig
 
 from engineers.backends.plain_text import missing_template
 from engineers.backends.weights import WEIGHTS, raise_unless_data
-from engineers.shared.extras import how_to_install
 from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration
 from envtuning.trainees.language.options import LanguageOptions, named
 from envtuning.trainees.language.outcomes import Outcomes
@@ -29,12 +29,14 @@ from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.state import base_digest, load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
-from envtuning.trainees.privates.trl import SignalTrainer, begin_stretch
+from envtuning.trainees.privates.trl import PromptOnceTrainer, SignalTrainer, begin_stretch
 from envtuning.trainees.process_state import set_threads
 
 Rows = list[dict[str, Any]]
 
 SHORTEST = 24  # least tokens of a prompt with its reply: bounds the number of prompts for a budget in tokens
+LARGE = 50_000_000  # parameters from which `lora: auto` trains adapters
+ADAPTERS: dict[str, Any] = {"r": 16, "lora_alpha": 32, "target_modules": "all-linear"}
 
 # TRL's names for what a report needs.
 LOGGED = {
@@ -66,11 +68,12 @@ class Learner:
             # TRL asks for a template.
             self.tokenizer.chat_template = missing_template(self.tokenizer) or self.tokenizer.chat_template
             model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype), **WEIGHTS)
+            model.get_output_embeddings().register_forward_pre_hook(_contiguous)
             self.habits = model.generation_config
             model.generation_config = only_tokens(self.habits)
             self.watch = _Watch()
             self.outcomes = Outcomes(eos=frozenset(), pays=named(options.reward))
-            kind = SignalTrainer if options.skip_equal_groups else GRPOTrainer
+            kind = SignalTrainer if options.skip_equal_groups else PromptOnceTrainer
             self.trainer = kind(
                 model=model,
                 reward_funcs=self.outcomes,
@@ -79,7 +82,7 @@ class Learner:
                 ),
                 train_dataset=dataset([{"prompt": "", "metadata": {}}]),  # each stretch brings its rows
                 processing_class=self.tokenizer,
-                peft_config=_lora(options.lora),
+                peft_config=_lora(options.lora, model),
                 callbacks=[self.watch],
                 rollout_func=self._play if tasks is not None and tasks.turns else None,
             )
@@ -216,6 +219,11 @@ def _of_device() -> dict[str, Any]:
     return {} if torch.cuda.is_available() else {"use_cpu": True, "bf16": False}
 
 
+def _contiguous(head: Any, inputs: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+    """For a hook. On a CPU, a frozen head in bfloat16 takes a thousand times as long on a slice of the hidden states."""
+    return (inputs[0].contiguous(),)
+
+
 def _dtype(name: str) -> Any:
     if name == "auto":
         return "auto"
@@ -225,17 +233,10 @@ def _dtype(name: str) -> Any:
     return found
 
 
-def _lora(settings: dict[str, Any] | None) -> Any:
-    if settings is None:
-        return None
-    try:
-        from peft import LoraConfig
-    except ImportError as error:
-        raise ImportError(
-            f"lora needs peft: {how_to_install('lora')}",
-            name=error.name,
-        ) from None
-    return LoraConfig(task_type="CAUSAL_LM", **settings)
+def _lora(settings: dict[str, Any] | Literal["auto"] | None, model: Any) -> LoraConfig | None:
+    if settings == "auto":
+        settings = ADAPTERS if model.num_parameters() >= LARGE else None
+    return None if settings is None else LoraConfig(task_type="CAUSAL_LM", **settings)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -107,11 +107,13 @@ class LanguageOptions(BaseModel):
     grpo: dict[str, Any] = Field(
         default_factory=dict, description="Arguments of GRPOConfig that replace the papers' settings."
     )
-    lora: dict[str, Any] | None = Field(
-        None, description="Arguments of peft's LoraConfig; null trains all weights. Needs the extra 'lora'."
+    lora: dict[str, Any] | Literal["auto"] | None = Field(
+        "auto",
+        description="Arguments of peft's LoraConfig; null trains all weights; 'auto' trains adapters of rank 16 on all linear layers "
+        "of a model of 50 million parameters or more, and all weights of a smaller one.",
     )
     dtype: str = Field(
-        "float32", description="Data type of the weights, as torch names it; 'auto': the type they were saved in."
+        "auto", description="Data type of the weights, as torch names it; 'auto': the type they were saved in."
     )
     reply_temperature: float = Field(
         0.0,

@@ -119,6 +119,8 @@ class ReplyPolicy:
         """One call of generation; each row includes its end token."""
         import torch
 
+        from envtuning.trainees.language.read_once import read_before
+
         settings = settings or self._settings(0.0 if greedy else self.temperature)
         longest = max(map(len, prompts))
         pad, ends = self.tokenizer.pad_token_id, self.eos
@@ -126,7 +128,8 @@ class ReplyPolicy:
         ids = torch.tensor([[pad] * (longest - len(row)) + row for row in prompts], device=device)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts], device=device)
         with _own_habits_aside(self.model):
-            rows = self.model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+            read = read_before(self.model, ids, mask)
+            rows = self.model.generate(input_ids=ids, attention_mask=mask, generation_config=settings, **read)
         rows = rows[:, longest:].tolist()
         end_of = [next((at + 1 for at, token in enumerate(row) if token in ends), len(row)) for row in rows]
         return [row[:end] for row, end in zip(rows, end_of, strict=True)]
@@ -167,10 +170,12 @@ def _own_habits_aside(model: Any) -> Iterator[None]:
     """
     from transformers import GenerationConfig
 
-    owner = model.get_base_model() if hasattr(model, "peft_config") else model
-    habits = owner.generation_config
-    owner.generation_config = GenerationConfig()
+    from envtuning.trainees.language.read_once import owner
+
+    inner = owner(model)
+    habits = inner.generation_config
+    inner.generation_config = GenerationConfig()
     try:
         yield
     finally:
-        owner.generation_config = habits
+        inner.generation_config = habits

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from envtuning.trainees.language.learner import Learner
     from envtuning.trainees.language.workers import WorkerGroup
 
-NEEDED = ("torch", "transformers", "trl", "datasets")
+NEEDED = ("torch", "transformers", "trl", "datasets", "peft")
 UNITS = ("samples", "tokens")  # of this trainee's budgets
 LATELY = 10  # iterations over which a call's rates are averaged
 
@@ -92,8 +91,6 @@ class GRPOTrainee(Trainee):
         raise_unless_data(given.model, "trainee.options.model")
         named(given.reward)
         require(*NEEDED, extra="grpo")
-        if given.lora is not None and find_spec("peft") is None:
-            require("peft", extra="lora")
 
     @classmethod
     def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:

@@ -9,6 +9,7 @@ from trl import GRPOTrainer
 
 from envtuning.trainees import privates
 from envtuning.trainees.language.options import DIVIDED_BY_REPLIES
+from envtuning.trainees.language.read_once import logits_of_replies
 
 TESTED = "1.16.0"
 
@@ -21,7 +22,39 @@ def begin_stretch(trainer: GRPOTrainer) -> None:
     trainer._metrics["train"].clear()
 
 
-class SignalTrainer(GRPOTrainer):
+class PromptOnceTrainer(GRPOTrainer):
+    """GRPO that, on a CPU, reads a prompt once for all of its replies, and takes logits of the replies alone.
+
+    Takes the steps of ``GRPOTrainer`` up to rounding. TRL reads the prompt with each reply, and without a GPU it multiplies every
+    token of the prompt by the vocabulary, too: for short replies to a common prompt, this is most of a step.
+    """
+
+    def _get_per_token_logps_and_entropies(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        logits_to_keep: int,
+        batch_size: int | None = None,
+        compute_entropy: bool = False,
+        **more: Any,
+    ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
+        logits = None
+        if input_ids.device.type == "cpu" and self.accelerator.num_processes == 1 and not any(more.values()):
+            with self.accelerator.autocast():
+                logits = logits_of_replies(model, input_ids, attention_mask, logits_to_keep)
+        if logits is None:
+            return super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy=compute_entropy, **more
+            )
+        logs = torch.log_softmax(logits.float() / self.temperature, dim=-1)
+        chosen = logs.gather(-1, input_ids[:, -logits_to_keep:, None]).squeeze(-1)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and bool(self.args.entropy_coef)):
+            entropies = -(logs.exp() * logs).sum(-1) if compute_entropy else None
+        return chosen, entropies, None
+
+
+class SignalTrainer(PromptOnceTrainer):
     """GRPO without the replies that teach nothing. Takes the same steps as ``GRPOTrainer``.
 
     If all replies to a prompt have the same reward, their advantage is zero, and without a KL term so is their gradient. Their
@@ -46,5 +79,7 @@ class SignalTrainer(GRPOTrainer):
 
 def missing() -> list[str]:
     """A sentence for each name that the installed version lacks."""
-    names = ("_step", "_buffered_inputs", "_last_loaded_step", "_metrics", "_compute_loss")
+    names = (
+        "_step", "_buffered_inputs", "_last_loaded_step", "_metrics", "_compute_loss", "_get_per_token_logps_and_entropies",
+    )  # fmt: skip
     return privates.missing("trl", TESTED, {GRPOTrainer: names})
