@@ -39,6 +39,8 @@ class Trainer:
         self._step, self._buffered_inputs, self._last_loaded_step = 7, ["old"], 7
         self._metrics = {"train": {"reward": [1.0]}}
         self.args = SimpleNamespace()
+        self.take_trained_tokens = lambda: 7
+        self.accelerator = SimpleNamespace(process_index=0, num_processes=1)
         self.model = SimpleNamespace(eval=lambda: self.modes.append("eval"))
 
     def train(self):
@@ -125,23 +127,30 @@ def test_rows_that_make_no_whole_batches_are_refused(n):
         learner().train(rows(n), seed=1)
 
 
-def stepped(watch, step, **logs):
-    """The metrics of one optimiser step, and whether TRL is told to stop."""
+def stepped(watch, step, replies=0, **logs):
+    """The metrics of one optimiser step before which replies were generated, and whether TRL is told to stop."""
+    for _ in range(replies):
+        watch.learner.outcomes.tally.observe(Outcome("3", False, 0.0, "hole"))
     state, control = SimpleNamespace(global_step=step), SimpleNamespace(should_training_stop=False)
     watch.on_log(None, state, control, {"grad_norm": 0.5} | logs)
     return watch.history[-1], control.should_training_stop
 
 
-@pytest.mark.parametrize(
-    ("gradient_steps", "samples"),
-    [(4, [16, 16, 16, 16]), (2, [16, 0, 16, 0]), (1, [16, 0, 0, 0, 16, 0, 0, 0])],
-)
-def test_a_batch_is_counted_at_its_first_optimiser_step(gradient_steps, samples):
-    one = learner(gradient_steps=gradient_steps)
+def test_replies_are_counted_at_the_step_before_which_they_were_generated():
+    one, samples = learner(), [16, 0, 24, 0]
     one.watch.begin(one, None, None)
-    told = [stepped(one.watch, number + 1) for number in range(len(samples))]
+    told = [stepped(one.watch, number, replies) for number, replies in enumerate(samples, 1)]
     assert [step["samples"] for step, _ in told] == samples
     assert not any(stops for _, stops in told)
+
+
+def test_tokens_of_dropped_replies_are_charged_and_those_of_replies_are_told():
+    one = learner()
+    one.watch.begin(one, None, None)
+    one.outcomes.tokens.update(generated=40, dropped=25)
+    step = stepped(one.watch, 1, 8, num_tokens=100.0)[0]
+    assert (step["tokens"], step["generated_tokens"], step["trained_tokens"]) == (125.0, 40.0, 7.0)
+    assert stepped(one.watch, 2, num_tokens=100.0)[0]["tokens"] == 0.0
 
 
 def test_tokens_are_those_since_the_last_step():
@@ -169,7 +178,7 @@ def test_a_stretch_stops_behind_the_batch_that_spends_its_budget(unit, budget, s
     """Two optimiser steps a batch, ten tokens each: never in the middle of a batch, and not one batch more."""
     one = learner(unit)
     one.watch.begin(one, None, budget)
-    stops = [stepped(one.watch, number, num_tokens=10.0 * number)[1] for number in range(1, 7)]
+    stops = [stepped(one.watch, number, 16 * (number % 2), num_tokens=10.0 * number)[1] for number in range(1, 7)]
     assert stops.index(True) + 1 == stopped
 
 
@@ -182,8 +191,8 @@ def test_a_step_has_trls_figures_under_the_reports_names_and_the_rates_of_its_re
         one.watch, 1, loss=0.25, reward=1, kl=None, entropy=2.0, frac_reward_zero_std=0.5, learning_rate=9.0
     )
     assert step == {
-        "grad_norm": 0.5, "loss": 0.25, "reward": 1.0, "entropy": 2.0, "equal_groups": 0.5, "tokens": 0.0, "samples": 16.0,
-        "success_rate": 0.5, "parse_error_rate": 0.0, "truncated_rate": 0.0,
+        "grad_norm": 0.5, "loss": 0.25, "reward": 1.0, "entropy": 2.0, "equal_groups": 0.5, "tokens": 0.0, "samples": 2.0,
+        "success_rate": 0.5, "parse_error_rate": 0.0, "truncated_rate": 0.0, "generated_tokens": 0.0, "trained_tokens": 7.0,
     }  # fmt: skip
     tally = told[0].pop("outcomes")
     assert (tally.first["3"].episodes, tally.first["3"].successes, tally.first["3"].failures) == (2, 1, {"hole": 1})
@@ -295,12 +304,19 @@ def test_replies_in_training_are_sampled_and_others_as_the_options_say(monkeypat
     played = []
     monkeypatch.setattr(
         "envtuning.trainees.language.learner.rollout",
-        lambda policy, *given: played.append((policy.sampling, *given)) or "played",
+        lambda policy, *given: played.append((policy.sampling, *given)) or conversation,
     )
+    conversation = {
+        "prompt_ids": [[1]] * 4, "completion_ids": [[2, 3]] * 4, "logprobs": None,
+        "paid": [1.0] * 4, "failure": [None] * 4, "score": [1.0] * 4,
+    }  # fmt: skip
+    one.metadata, one.spare = [{"slice": 3, "case": "a"}], []
+    prompts = [[{"role": "user", "content": "?", "case": 0}]] * 4
     one.tasks = SimpleNamespace(begin="begin", judge="judge")
     one.trainer.generation_config = "as TRL draws"
-    assert one._play(["prompt"], one.trainer) == "played"
-    assert played == [("as TRL draws", ["prompt"], "begin", "judge")]
+    assert one._play(prompts, one.trainer) == conversation
+    assert played == [("as TRL draws", prompts, "begin", "judge")]
+    assert (one.outcomes.tally.episodes, one.outcomes.tokens["generated"]) == (4, 8)
 
 
 @pytest.mark.parametrize("name", ["use_vllm", "use_transformers_continuous_batching", "use_transformers_paged"])

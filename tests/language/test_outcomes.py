@@ -28,7 +28,7 @@ def played(outcomes, *episodes):
     """Count replies given as (slice, question, failure, score)."""
     rows = [{"slice": name, "case": question} for name, question, _, _ in episodes]
     failures, scores = [one[2] for one in episodes], [one[3] for one in episodes]
-    outcomes([""] * len(rows), rows, [[END]] * len(rows), paid=[0.0] * len(rows), failure=failures, score=scores)
+    outcomes.observe(rows, failures, scores, [[END]] * len(rows))
 
 
 def test_replies_are_counted_by_slice_with_their_scores_and_failures_and_later_ones_to_a_question_are_repeats(outcomes):
@@ -52,9 +52,16 @@ def test_played_conversations_are_paid_as_their_environment_judged_them(outcomes
     assert outcomes(["a", "b"], rows, [[1], []], **told) == [0.5, 1.0]
     assert outcomes(["a", "b"], rows, [[1], []], **told | {"paid": [0.25, 0.0]}) == [0.25, 0.0]
     assert outcomes.rewards == [0.5, 1.0, 0.25, 0.0]
-    assert outcomes.tally.first["3"].failures == {"hole": 1}
+    assert outcomes.tally.episodes == 0  # they were counted when they were played
+    outcomes.observe(rows * 2, ["hole", None] * 2, [0.5, 1.0] * 2, [[1], []] * 2)
+    assert outcomes.tally.first["3"].failures == {"hole": 2}
     taken = outcomes.take()
-    assert (taken.tally.episodes, taken.rewards, taken.eos) == (4, [0.5, 1.0, 0.25, 0.0], {END})
+    assert (taken.tally.episodes, taken.tokens["generated"], taken.rewards, taken.eos) == (
+        4,
+        2,
+        [0.5, 1.0, 0.25, 0.0],
+        {END},
+    )
     assert (outcomes.tally.episodes, outcomes.rewards, outcomes.metrics()) == (0, [], {})
 
 
@@ -67,6 +74,7 @@ def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcom
     assert len(paid) == 3
     assert len(set(np.round(paid, 6))) == 1
     assert outcomes.metrics() == {"success_rate": 0.0, "parse_error_rate": 1 / 3, "truncated_rate": 2 / 3}
+    assert outcomes.tokens == {"generated": 4}
     for half in ({"paid": [9.0] * 3}, {"failure": [None] * 3}, {"score": [1.0] * 3}):  # only all together are a verdict
         assert outcomes(replies, [row["metadata"]] * 3, [[END]] * 3, **half) == paid
     for columns in (([[END]] * 2, 3), ([[END]] * 3, 2)):
@@ -87,7 +95,7 @@ def test_a_reply_cut_in_a_thought_that_the_prompt_began_is_no_answer():
     assert begun.metrics()["truncated_rate"] == 0.5
 
 
-def test_another_function_pays_what_it_will_while_failures_are_counted_as_before():
+def test_another_function_pays_what_it_will():
     asked = {}
 
     def pays(*, completions, metadata, completion_ids, **columns):
@@ -99,7 +107,7 @@ def test_another_function_pays_what_it_will_while_failures_are_counted_as_before
         ["a"], [{"slice": 3, "case": "a"}], [[END]], paid=[0.0], failure=["hole"], score=[0.0], extra=1
     ) == [5.0]
     assert asked == {"extra": 1, "completions": ["a"], "ids": [[END]]}
-    assert (outcomes.rewards, outcomes.metrics()["success_rate"]) == ([5.0], 0.0)
+    assert outcomes.rewards == [5.0]
     assert outcomes.take().pays is pays
 
 
@@ -110,10 +118,11 @@ def test_the_counts_and_questions_of_all_processes_are_added_up(outcomes, monkey
     played(outcomes, ("3", "a", None, 1.0))
     played(other, ("3", "b", "hole", 0.5), ("4", "c", None, 1.0), ("4", "c", "hole", 0.0))
     outcomes.rewards, other.rewards = [1.0], [0.0, 1.0, 0.5]
-    theirs = (other.tally, other.rewards, other.visited.take())
+    theirs = (other.tally, other.rewards, other.tokens, other.visited.take())
     monkeypatch.setattr(accelerate.utils, "gather_object", lambda mine: [*mine, theirs])
     whole = outcomes.of_all_processes()
     assert whole.rewards == [1.0, 0.0, 1.0, 0.5]
+    assert whole.tokens == {"generated": 4}
     assert whole.tally.dump() == {
         "first": {
             "3": {"episodes": 2, "successes": 1, "score_sum": 1.5, "failures": {"hole": 1}},

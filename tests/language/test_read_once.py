@@ -94,7 +94,8 @@ def test_a_model_without_an_ordinary_cache_is_read_whole(padded):
 def test_steps_are_those_of_stock_trl(tiny, grpo, monkeypatch):
     ended = []
     for kind in (learning.PromptOnceTrainer, trl.GRPOTrainer):
-        monkeypatch.setattr(learning, "PromptOnceTrainer", kind)
+        logps = "_get_per_token_logps_and_entropies"
+        monkeypatch.setattr(learning.PromptOnceTrainer, logps, getattr(kind, logps))
         options = LanguageOptions(
             model=str(tiny), grpo=QUICK | grpo, torch_threads=1, reward="tests.language.test_learner:mixed"
         )
@@ -106,7 +107,7 @@ def test_steps_are_those_of_stock_trl(tiny, grpo, monkeypatch):
     assert any(norm > 0 for norm, _ in steps)
     torch.testing.assert_close(steps, expected, rtol=1e-3, atol=1e-5)
     for name, value in stock.items():
-        torch.testing.assert_close(ours[name], value, rtol=0, atol=5e-5, msg=lambda said, name=name: f"{name}: {said}")
+        torch.testing.assert_close(ours[name], value, rtol=0, atol=3e-4, msg=lambda said, name=name: f"{name}: {said}")
 
 
 def test_a_frozen_head_gets_states_in_one_piece(tiny):

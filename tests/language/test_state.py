@@ -232,7 +232,7 @@ def test_replies_of_equal_groups_are_left_out_and_the_mean_is_over_all(advantage
     trainer = SignalTrainer.__new__(SignalTrainer)
     trainer.loss_type = loss
     inputs = {
-        "advantages": torch.tensor(advantages), "ids": torch.arange(8).reshape(4, 2), "whole": torch.tensor(7.0),
+        "advantages": torch.tensor(advantages), "completion_mask": torch.ones(4, 3), "ids": torch.arange(8).reshape(4, 2), "whole": torch.tensor(7.0),
         "pixels": torch.arange(3), "number": 5, "names": list("abcd"),
     }  # fmt: skip
     assert float(trainer._compute_loss(None, inputs)) == 8.0 * part

@@ -128,6 +128,13 @@ class LanguageOptions(BaseModel):
         description="Take no gradient of groups in which every reply was paid alike: without a KL term it is zero, and a step "
         "becomes cheaper by their share. Entropy and clip ratio are then means over the other groups. Needs grpo.beta 0.",
     )
+    refill: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Further prompts that may be played for each prompt of a batch, in place of those whose replies were all paid "
+        "alike, until every group of the batch has a signal. Their replies are charged. For conversations that the loop plays.",
+    )
     reward: str | None = Field(
         None, description="'package.module:function': a TRL reward function that replaces the config's reward."
     )
@@ -164,6 +171,10 @@ class LanguageOptions(BaseModel):
                 f"grpo.steps_per_generation={self.of_grpo('steps_per_generation')} is not a multiple of "
                 f"gradient_accumulation_steps={self.of_grpo('gradient_accumulation_steps')}: an optimiser step would mix "
                 "two generations"
+            )
+        if self.refill and self.reward is not None:
+            raise ValueError(
+                f"refill={self.refill} looks at what the world pays, and reward={self.reward!r} replaces that: leave one of the two out"
             )
         if self.skip_equal_groups:
             self._raise_unless_equal_groups_teach_nothing()

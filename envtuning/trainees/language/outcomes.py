@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,9 @@ class Outcomes:
     tally: Tally = field(default_factory=Tally)
     rewards: list[float] = field(default_factory=list)
     visited: Visited = field(default_factory=Visited)
+    tokens: Counter[str] = field(
+        default_factory=Counter
+    )  # `generated` in replies; `dropped` with their prompts by refill; `trained` on
     begun: str = ""  # the beginning of a thought at the end of every prompt; see ``begun_thought``
     __name__ = "reward"  # TRL logs a reward function under its name
 
@@ -36,21 +40,31 @@ class Outcomes:
         score: Sequence[float] | None = None,
         **columns: Any,
     ) -> list[float]:
-        if paid is None or failure is None or score is None:
+        if paid is None or failure is None or score is None:  # not played here, where it is counted
             judged = [
                 judged_reply(self.begun + text_of(reply), row) for reply, row in zip(completions, metadata, strict=True)
             ]
             cut = [not ids or ids[-1] not in self.eos for ids in completion_ids]
             failure = [named(verdict.failure, short) for (_, verdict), short in zip(judged, cut, strict=True)]
             paid = [reward for reward, _ in judged]
-            score = [verdict.score for _, verdict in judged]
-        repeats = self.visited.repeats([str(row["case"] if "case" in row else row["text"]) for row in metadata])
-        for row, kind, part, repeat in zip(metadata, failure, score, repeats, strict=True):
-            self.tally.observe(Outcome(str(row["slice"]), kind is None, part, kind or "", repeat))
+            self.observe(metadata, failure, [verdict.score for _, verdict in judged], completion_ids)
         if self.pays is not None:
             paid = self.pays(completions=completions, metadata=metadata, completion_ids=completion_ids, **columns)
         self.rewards += paid
         return list(paid)
+
+    def observe(
+        self,
+        metadata: Sequence[Mapping[str, Any]],
+        failures: Sequence[str | None],
+        scores: Sequence[float],
+        replies: Sequence[Sequence[int]],
+    ) -> None:
+        """Count judged replies, each with its row's metadata and its tokens."""
+        repeats = self.visited.repeats([str(row["case"] if "case" in row else row["text"]) for row in metadata])
+        for row, kind, score, repeat in zip(metadata, failures, scores, repeats, strict=True):
+            self.tally.observe(Outcome(str(row["slice"]), kind is None, score, kind or "", repeat))
+        self.tokens["generated"] += sum(map(len, replies))
 
     def metrics(self) -> dict[str, float]:
         """Rates over all counts; empty if nothing was counted."""
@@ -70,16 +84,17 @@ class Outcomes:
         """The sum of the counts of all processes of a group; each judged its own replies. All of them must call this."""
         from accelerate.utils import gather_object
 
-        told = gather_object([(self.tally, self.rewards, self.visited.take())])
-        for _, _, questions in told:
+        told = gather_object([(self.tally, self.rewards, self.tokens, self.visited.take())])
+        for *_, questions in told:
             self.visited.known |= questions
-        rewards = [reward for _, some, _ in told for reward in some]
-        return Outcomes(self.eos, self.pays, total(tally for tally, _, _ in told), rewards, self.visited)
+        rewards = [reward for _, some, _, _ in told for reward in some]
+        tokens = sum((some for _, _, some, _ in told), Counter[str]())
+        return Outcomes(self.eos, self.pays, total(tally for tally, *_ in told), rewards, self.visited, tokens)
 
     def take(self) -> Outcomes:
         """The counts since the last call; counting starts again from 0."""
-        taken = Outcomes(self.eos, self.pays, self.tally, self.rewards, self.visited)
-        self.tally, self.rewards = Tally(), []
+        taken = Outcomes(self.eos, self.pays, self.tally, self.rewards, self.visited, self.tokens)
+        self.tally, self.rewards, self.tokens = Tally(), [], Counter()
         return taken
 
 

@@ -111,6 +111,46 @@ def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judg
     }
 
 
+Played = dict[str, list[Any]]  # what `rollout` returns
+
+
+def refilled(
+    play: Callable[[list[Messages]], Played], prompts: list[Messages], spare: list[Messages], group: int
+) -> tuple[Played, Played]:
+    """Play groups of equal prompts, and play other prompts in place of groups whose replies were all paid alike.
+
+    Spare prompts are used up in their order. Returns the batch, and the replies that have no place in it.
+    """
+    kept = play(prompts)
+    dropped: Played = {name: [] for name, values in kept.items() if values is not None}
+    alike = [place for place in _groups(prompts, group) if _paid_alike(kept["paid"][place])]
+    while alike and spare:
+        others = [spare.pop(0) for _ in alike[: len(spare)]]
+        more = play([prompt for prompt in others for _ in range(group)])
+        for new in _groups(more["paid"], group):
+            if _paid_alike(more["paid"][new]):
+                _append(dropped, more, new)
+                continue
+            place = alike.pop(0)
+            _append(dropped, kept, place)
+            for name in dropped:
+                kept[name][place] = more[name][new]
+    return kept, dropped
+
+
+def _groups(replies: Sequence[Any], group: int) -> list[slice]:
+    return [slice(begin, begin + group) for begin in range(0, len(replies), group)]
+
+
+def _paid_alike(paid: Sequence[float]) -> bool:
+    return max(paid) == min(paid)
+
+
+def _append(to: Played, played: Played, place: slice) -> None:
+    for name, values in to.items():
+        values += played[name][place]
+
+
 def _last(mine: Sequence[int]) -> int:
     """The index after the model's last token."""
     return max((at + 1 for at, own in enumerate(mine) if own), default=0)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("torch", "transformers", "trl", "datasets", "peft")
 UNITS = ("samples", "tokens")  # of this trainee's budgets
+SUMS = (*UNITS, "generated_tokens", "trained_tokens")
 LATELY = 10  # iterations over which a call's rates are averaged
 
 
@@ -40,7 +41,7 @@ class GRPOTrainee(Trainee):
     reports = frozenset(
         {
             "samples", "tokens", "success_rate", "parse_error_rate", "truncated_rate", "equal_groups", "reward", "entropy",
-            "kl", "clip_ratio", "reply_tokens", "grad_norm", "loss",
+            "kl", "clip_ratio", "reply_tokens", "generated_tokens", "trained_tokens", "grad_norm", "loss",
         }
     )  # fmt: skip
 
@@ -189,7 +190,7 @@ def summary(history: Sequence[Metrics]) -> Metrics:
     names = dict.fromkeys(name for step in history for name in step)
     found: Metrics = {}
     for name in names:
-        if name in UNITS:
+        if name in SUMS:
             found[name] = sum(step.get(name, 0.0) for step in history)
         else:
             values = [step[name] for step in late if name in step] or [step[name] for step in history if name in step]

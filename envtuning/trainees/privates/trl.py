@@ -29,6 +29,16 @@ class PromptOnceTrainer(GRPOTrainer):
     token of the prompt by the vocabulary, too: for short replies to a common prompt, this is most of a step.
     """
 
+    trained_tokens = 0  # of replies with a gradient, since they were taken
+
+    def take_trained_tokens(self) -> int:
+        taken, self.trained_tokens = self.trained_tokens, 0
+        return taken
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+        self.trained_tokens += int(inputs["completion_mask"][inputs["advantages"] != 0].sum())
+        return super()._compute_loss(model, inputs)
+
     def _get_per_token_logps_and_entropies(
         self,
         model: Any,
