@@ -3,7 +3,7 @@
 ``run(spec, folder)`` runs a spec to its end. A ``World`` is an environment for the loop; a ``Trainee`` is a learner.
 
 The curriculum for your own training script can be used without the loop: ``CurriculumEnv``, ``CurriculumVectorEnv``,
-``CurriculumParallelEnv``, ``Ladder``, ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
+``CurriculumParallelEnv``, ``EngineerCurriculum``, ``Ladder``, ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ TYPE_CHECKING = False  # without typing, because its import takes longer than th
 if TYPE_CHECKING:
     from typing import Any
 
+    from envtuning.curriculum.engineer_curriculum import EngineerCurriculum as EngineerCurriculum
     from envtuning.curriculum.ladder import Ladder as Ladder
     from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback as RLlibCurriculumCallback
     from envtuning.curriculum.sb3_callback import SB3CurriculumCallback as SB3CurriculumCallback
@@ -27,6 +28,7 @@ HOMES = {
     "Trainee": "trainees.base",
     "run": "loop.run:start",
     **dict.fromkeys(("CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv"), "curriculum.wrappers"),
+    "EngineerCurriculum": "curriculum.engineer_curriculum",
     "Ladder": "curriculum.ladder",
     "RLlibCurriculumCallback": "curriculum.rllib_callback",
     "SB3CurriculumCallback": "curriculum.sb3_callback",

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 import engineers
-from engineers.guard import Guard, read_back
-from engineers.knobs import KnobError, dump
+from engineers.guard import Guard
+from engineers.knobs import dump
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
 from engineers.plain.random_search import RandomEngineer
 from engineers.proposal import Proposal
 from engineers.redaction import redact
-from engineers.report import Incident, IncidentKind, StageReport
-from engineers.shared.timeouts import run_with_timeout
+from engineers.report import StageReport
 from envtuning import atomic
+from envtuning.answers import answer
 from envtuning.errors import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
@@ -52,39 +51,28 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
     assert report is not None, "a stage that is done has a report"
     assert current is not None, "a stage that is done has the config that it ended on"
 
-    def kept(kind: IncidentKind, message: str, proposal: Proposal[Any] | None = None) -> Choice:
-        """The current config again, with the reason."""
-        incident = Incident(kind=kind, message=redact(message), stage=stage.number)
-        return Choice(config=current, engineer=_author(proposal, name), proposal=proposal, incidents=[incident])
-
     # An engineer on the live model bounds its own time, because a thread that keeps generating would disturb training.
     inline = log.plan.asks_the_trainee
-    engineer = make_engineer(log, trainee if inline else None)
-    try:
-        question = partial(engineer.propose, report, current=current, editable=spec.editable)
-        timeout = None if inline else spec.engineer.timeout
-        proposal = question() if timeout is None else run_with_timeout(timeout, "engineer", question)
-        if not isinstance(proposal, Proposal):
-            raise TypeError(f"propose returned a {type(proposal).__name__}, not a Proposal")
-    except Exception as error:  # a third party's engineer may fail in any way; the run continues
-        atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
-        said = f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"
-        return kept("engineer_failed", said)
-    try:
-        config = read_back(proposal.config, current)  # here it enters: from now on this object travels
-    except KnobError as error:
-        return kept("refused_proposal", f"{name}'s config was refused ({error}); the current config is kept")
-    proposal = proposal.model_copy(update={"config": config})
-    if proposal.fallback:
-        why = "; ".join(proposal.refusals) or "it gave no config"
-        return kept("engineer_failed", f"{name} gave no usable config ({why}); the current config is kept", proposal)
-    guard, refusals = log.plan.guard, []
-    if engineer.guard != guard:  # an engineer with the run's guard has already asked it
-        refusals = guard.rules(config, current, report.records(), editable=spec.editable, objective=report.objective)
-    if refusals:
-        said = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
-        return kept("refused_proposal", said, proposal)
-    return Choice(config=config, engineer=_author(proposal, name), proposal=proposal.with_changes(current))
+    answered = answer(
+        make_engineer(log, trainee if inline else None),
+        report,
+        current,
+        name=name,
+        editable=spec.editable,
+        guard=log.plan.guard,
+        timeout=None if inline else spec.engineer.timeout,
+    )
+    incidents = [] if answered.incident is None else [answered.incident]
+    if answered.error is not None:
+        trace = redact("".join(traceback.format_exception(answered.error)))
+        atomic.write_text(stage.path / TRACEBACK, trace)
+        incidents = [one.model_copy(update={"message": f"{one.message} ({TRACEBACK} says where)"}) for one in incidents]
+    return Choice(
+        config=answered.config,
+        engineer=_author(answered.proposal, name),
+        proposal=answered.proposal,
+        incidents=incidents,
+    )
 
 
 def _author(proposal: Proposal[Any] | None, name: str) -> str:

@@ -1,0 +1,308 @@
+"""``EngineerCurriculum``: an engineer reads what your training shows, and chooses what to train on next.
+
+The training is cut into stages: after ``every`` finished episodes, the engineer is asked about a report of the stage, which is the
+same as in ``envtuning run``. It counts success and score by slice. If the engineer fails or its config is refused, the current
+config stays, and ``incidents`` says why.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+import engineers
+from engineers.engineer import Engineer, as_engineer
+from engineers.guard import NO_GUARD, Guard
+from engineers.knobs import KnobError, dump, find_knobs
+from engineers.model.engineer import ModelEngineer
+from engineers.model.ledger import Ledger, Taken
+from engineers.model.transcript import Exchange, read_transcript
+from engineers.proposal import Proposal, Usage
+from engineers.report import Incident, StageRecord, StageReport
+from engineers.roles import WHOLE, find_slices, shares_of
+from envtuning import outcomes
+from envtuning.answers import Answer, answer
+from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
+from envtuning.errors import SpecError
+from envtuning.outcomes import Outcome, Tally, total
+from envtuning.seeds import derive
+
+Unit = Literal["episodes", "iterations", "steps"]
+UNITS: tuple[Unit, ...] = ("episodes", "iterations", "steps")
+QUESTIONS = 20  # to a language model, unless told
+
+
+class EngineerCurriculum(Curriculum):
+    """Asks ``engineer``, a name or an object, after every so many finished episodes (or ``unit="iterations"`` of the trainer, ``"steps"``).
+
+    ``config`` is what training begins with, a pydantic model; its fields are the knobs, and ``editable`` names those that may be
+    turned. ``target`` is the config of the tasks that count in the end. A language model is asked at most ``max_questions`` times,
+    20 unless told, and after the first answer a line says what all of them will cost. ``transcript`` is a file that keeps every
+    exchange. With ``background=True``, training continues while the engineer thinks. ``options`` are those of ``engineers.make``.
+    """
+
+    def __init__(
+        self,
+        engineer: str | Engineer,
+        config: BaseModel,
+        *,
+        target: BaseModel | None = None,
+        every: int = 500,
+        unit: Unit = "episodes",
+        editable: Sequence[str] | None = None,
+        space: Any = None,
+        guard: Guard = NO_GUARD,
+        max_questions: int | None = None,
+        timeout: float | None = 600.0,
+        background: bool = False,
+        transcript: str | Path | None = None,
+        environment: str = "",
+        score_in_words: str = "",
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
+        _raise_unless_models(config, target)
+        if unit not in UNITS:
+            raise SpecError(f"unit={unit!r}: give one of {', '.join(UNITS)}")
+        if every < 1 or (max_questions is not None and max_questions < 1):
+            raise SpecError(f"every={every}, max_questions={max_questions}: both must be at least 1")
+        if not isinstance(engineer, str) and options:
+            raise SpecError(f"{', '.join(options)}: options are for an engineer that is given by its name")
+        self.config, self.target, self.every, self.unit = config, target, every, unit
+        self.editable, self.space, self.guard = editable, space, guard
+        self.timeout, self.background, self.seed, self.options = timeout, background, seed, options
+        self.transcript = None if transcript is None else Path(transcript)
+        self.environment, self.score_in_words = environment, score_in_words
+        self._given = engineer
+        self._fits: Fits | None = None
+        self._named: tuple[Config, list[str]] = (None, [])  # a config and its slices
+        self.stage = 0
+        self.history: list[StageRecord] = []  # of the stages that are done
+        self.proposals: list[Proposal[Any]] = []
+        self.incidents: list[Incident] = []
+        self._questions = 0
+        self._amount = 0  # of the stage, in ``unit``
+        self._halves = [Tally(), Tally()]  # of the stage
+        self._open: _Question | None = None
+        first = self._engineer()
+        try:
+            first.check_able(config, editable)
+        except KnobError as error:
+            raise SpecError(str(error)) from error
+        first.check_askable()
+        self.name = first.name
+        self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
+
+    # Outcomes
+
+    def observe(self, outcome: Outcome) -> None:
+        self._raise_unless_known([outcome.slice])
+        self._half().observe(outcome)
+        self._count("episodes", 1)
+
+    def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
+        names = [str(name) for name in slices]
+        self._raise_unless_known(set(names))
+        self._half().observe_many(names, successes, scores)
+        self._count("episodes", len(names))
+
+    def advance(self, *, steps: int = 0, iterations: int = 0) -> None:
+        self._count("steps", steps)
+        self._count("iterations", iterations)
+
+    def _count(self, unit: Unit, amount: int) -> None:
+        if unit == self.unit:
+            self._amount += amount
+
+    def _half(self) -> Tally:
+        return self._halves[2 * self._amount >= self.every or self._open is not None]
+
+    @property
+    def slices(self) -> list[str]:
+        """The names of the config's slices; one name stands for a config without slices."""
+        if self._named[0] is not self.config:
+            pieces = find_slices(find_knobs(self.config, ("*",)))
+            self._named = self.config, [piece.name for piece in pieces if piece.share is not None] or [WHOLE]
+        return self._named[1]
+
+    def _raise_unless_known(self, names: Sequence[str] | set[str]) -> None:
+        known = self.slices
+        if strangers := sorted(set(names) - set(known)):
+            raise SpecError(
+                f"an episode of the slice {strangers[0]!r}, and the config has {', '.join(known)}: let the last info's `slice` name one "
+                "of these, or pass slice_of=lambda info: …"
+            )
+
+    # The report
+
+    @property
+    def report(self) -> StageReport:
+        """The report of the current stage so far."""
+        return StageReport(
+            stage=self.stage,
+            environment=self.environment,
+            objective="success_rate",
+            config=dump(self.config),
+            target={} if self.target is None else dump(self.target),
+            rounds_left=None if self.max_questions is None else max(0, self.max_questions - self._questions),
+            unit=self.unit,
+            cost={self.unit: float(self._amount)},
+            training_results=outcomes.slice_results(self._halves, "success_rate"),
+            score_in_words=self.score_in_words,
+            history=self.history,
+            incidents=self.incidents,
+        )
+
+    def metrics(self) -> dict[str, float]:
+        """The stage, its shares of the data, and its successes by slice."""
+        summed = total(self._halves)
+        found = {"stage": float(self.stage)}
+        slices = find_slices(find_knobs(self.config, ("*",)))
+        found |= {f"share/{name}": part for name, part in shares_of(dump(self.config), slices).items() if name != WHOLE}
+        for name, counts in sorted(summed.first.items()):
+            found[f"success/{name}"] = counts.successes / counts.episodes
+        return found
+
+    # Questions
+
+    def decide(self) -> Config | None:
+        if self._open is None:
+            asked_all = self.max_questions is not None and self._questions >= self.max_questions
+            if self._amount < self.every or asked_all:
+                return None
+            self._questions += 1
+            self._open = _Question(self.report)
+        question = self._open
+        if not question.begun:
+            question.begin(self._ask, background=self.background)
+        if question.answer is None:
+            return None
+        return self._take(question.answer)
+
+    def _ask(self, report: StageReport) -> Answer:
+        return answer(
+            self._engineer(),
+            report,
+            self.config,
+            name=self.name,
+            editable=self.editable,
+            guard=self._whole_guard(),
+            timeout=self.timeout,
+        )
+
+    def _take(self, answered: Answer) -> Config | None:
+        """The stage ends. What was observed since the question was asked is in its record, too."""
+        if answered.proposal is not None:
+            self.proposals.append(answered.proposal)
+            if self._questions == 1:
+                self._say_cost(answered.proposal.usage)
+        if answered.incident is not None:
+            self.incidents.append(answered.incident)
+        self.history.append(self.report.records()[-1])
+        self._open, self._amount, self._halves = None, 0, [Tally(), Tally()]
+        self.stage += 1
+        return None if answered.config == self.config else answered.config
+
+    def _say_cost(self, usage: Usage) -> None:
+        if not usage.tokens or self.max_questions is None:
+            return
+        price = "" if usage.cost is None else f", US$ {usage.cost * self.max_questions:.2f}"
+        print(
+            f"engineer {self.name}: the first question took {usage.tokens:,} tokens; {self.max_questions} questions will take about "
+            f"{usage.tokens * self.max_questions:,}{price} (max_questions)",
+            file=sys.stderr,
+        )
+
+    def _engineer(self) -> Engineer:
+        """The engineer, seeded for the stage. What it was asked and has answered before a kill is not asked again."""
+        if not isinstance(self._given, str):
+            return as_engineer(self._given)
+        options: dict[str, Any] = {"seed": derive(self.seed, "engineer", self.stage), **self.options}
+        spent = Usage.total(one.usage for one in self.proposals)
+        taken, recorded = Taken(spent.tokens, spent.cost), list[Exchange]()
+        if self.transcript is not None:
+            ledger = self.transcript.with_name(f"asked_{self.transcript.name}")
+            options |= {"transcript": self.transcript, "ledger": ledger}
+            taken = Ledger(ledger).total()
+            recorded = read_transcript(self.transcript) if self.transcript.exists() else []
+        for cap, already in (("max_cost", taken.cost or 0.0), ("max_total_tokens", taken.tokens)):
+            if options.get(cap) is not None:
+                options[cap] = max(type(options[cap])(0), options[cap] - already)
+        made = engineers.make(self._given, guard=self._whole_guard(), space=self.space, **options)
+        made.recall([one.model_dump() for one in recorded if one.stage == self.stage and one.reply is not None])
+        return made
+
+    def attach(self, fits: Fits) -> None:
+        super().attach(fits)
+        self._fits = fits
+
+    def _whole_guard(self) -> Guard:
+        """The given guard, and the trainer's own refusal of configs that do not fit its environments."""
+        fits, feasible = self._fits, self.guard.feasible
+        if fits is None:
+            return self.guard
+
+        def both(config: Config) -> Any:
+            fits(config)
+            return None if feasible is None else feasible(config)
+
+        return Guard(both, self.guard.max_drop)
+
+    # State
+
+    def state_dict(self) -> dict[str, Any]:
+        state = super().state_dict() | {"stage": self.stage, "questions": self._questions, "amount": self._amount}
+        state["history"] = [record.model_dump(mode="json") for record in self.history]
+        state["incidents"] = [incident.model_dump(mode="json") for incident in self.incidents]
+        state["proposals"] = [
+            one.model_dump(mode="json", exclude={"config"}) | {"config": dump(one.config)} for one in self.proposals
+        ]
+        state["halves"] = [half.dump() for half in self._halves]
+        state["open"] = None if self._open is None else self._open.report.model_dump(mode="json")
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a saved state. A question that was open is asked again."""
+        super().load_state_dict(state)
+        kind = type(self.config)
+        self.stage, self._questions, self._amount = (int(state[name]) for name in ("stage", "questions", "amount"))
+        self.history = [StageRecord.model_validate(record) for record in state["history"]]
+        self.incidents = [Incident.model_validate(incident) for incident in state["incidents"]]
+        self.proposals = [
+            Proposal.model_validate(one | {"config": kind.model_validate(one["config"])}) for one in state["proposals"]
+        ]
+        first, second = state["halves"]
+        self._halves = [Tally.model_validate(first), Tally.model_validate(second)]
+        self._open = None if state["open"] is None else _Question(StageReport.model_validate(state["open"]))
+
+
+class _Question:
+    """A question about a report, from when it is due until its answer is taken."""
+
+    def __init__(self, report: StageReport) -> None:
+        self.report, self.begun = report, False
+        self.answer: Answer | None = None
+
+    def begin(self, ask: Any, *, background: bool) -> None:
+        self.begun = True
+        if background:
+            threading.Thread(target=self._answered, args=(ask,), name="engineer", daemon=True).start()
+        else:
+            self._answered(ask)
+
+    def _answered(self, ask: Any) -> None:
+        self.answer = ask(self.report)
+
+
+def _raise_unless_models(config: Any, target: Any) -> None:
+    if not isinstance(config, BaseModel):
+        raise SpecError(f"config is a {type(config).__name__}: give a pydantic model, whose fields are the knobs")
+    if target is not None and type(target) is not type(config):
+        raise SpecError(
+            f"target is a {type(target).__name__}, and config a {type(config).__name__}: give two of one class"
+        )

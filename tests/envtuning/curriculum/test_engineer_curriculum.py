@@ -1,0 +1,356 @@
+"""An engineer drives any training: what it reads, when it is asked, what happens when it fails, and what a saved state brings back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import BaseModel, Field
+from pytest_httpserver import HTTPServer
+
+import engineers
+from engineers.proposal import Proposal
+from envtuning import CurriculumEnv
+from envtuning.curriculum.curriculum import Curriculum
+from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
+from envtuning.errors import RunError, SpecError
+from envtuning.outcomes import Outcome
+
+
+class Piece(BaseModel):
+    share: float = Field(1.0, ge=0.0, le=1.0, description="Part of the data.")
+
+
+class Tasks(BaseModel):
+    easy: Piece = Piece()
+    middle: Piece = Piece()
+    hard: Piece = Piece()
+
+
+class Stub(engineers.Engineer):
+    """Halves the share of the first slice with the most success, and keeps what it has read."""
+
+    name = "stub"
+
+    def __init__(self) -> None:
+        self.read: list[engineers.StageReport] = []
+
+    def propose(self, report: Any, current: Any, editable: Sequence[str] | None = None) -> Proposal[Any]:
+        self.read.append(report)
+        best = max(report.training_results, key=lambda row: row.metrics["success_rate"]).name
+        share = getattr(current, best).share / 2
+        return Proposal(config=current.model_copy(update={best: Piece(share=share)}), engineer=self.name)
+
+
+class Says(engineers.Engineer):
+    """Does what a test says."""
+
+    name = "says"
+
+    def __init__(self, do: Any) -> None:
+        self.do, self.asked = do, 0
+
+    def propose(self, report: Any, current: Any, editable: Sequence[str] | None = None) -> Proposal[Any]:
+        self.asked += 1
+        return self.do(current)
+
+
+def succeeds(slice_: str, number: int) -> bool:
+    """Easy ones nearly always, the others more and more often."""
+    if slice_ == "easy":
+        return number % 10 > 0
+    return number % 20 < (4 if slice_ == "middle" else 1) + number // 60
+
+
+def fed(curriculum: Curriculum, count: int, begin: int = 0) -> list[Any]:
+    """The configs that it chooses over this many episodes, whose outcomes depend on their numbers alone."""
+    found = []
+    for number in range(begin, begin + count):
+        slice_ = ("easy", "middle", "hard")[number % 3]
+        success = succeeds(slice_, number)
+        curriculum.observe(Outcome(slice_, success, 1.0 if success else 0.25))
+        config = curriculum.next()
+        if config is not None:
+            found.append(config)
+    return found
+
+
+def shares(configs: list[Any]) -> list[tuple[float, ...]]:
+    return [tuple(piece.share for piece in (one.easy, one.middle, one.hard)) for one in configs]
+
+
+def test_the_engineer_reads_the_exact_counts_of_the_stage_by_half():
+    stub = Stub()
+    curriculum = EngineerCurriculum(stub, Tasks(), target=Tasks(), every=60, environment="Three tasks.")
+    assert shares(fed(curriculum, 120)) == [(0.5, 1.0, 1.0), (0.25, 1.0, 1.0)]
+    first, second = stub.read
+    by_hand: dict[str, list[bool]] = {}
+    for number in range(60):
+        name = ("easy", "middle", "hard")[number % 3]
+        by_hand.setdefault(name, []).append(succeeds(name, number))
+    for row in first.training_results:
+        won = by_hand[row.name]
+        assert (row.episodes, row.metrics["success_rate"]) == (20, sum(won) / 20)
+        assert row.metrics["score"] == pytest.approx((sum(won) + 0.25 * (20 - sum(won))) / 20)
+        assert [half.succeeded for half in row.halves] == [sum(won[:10]), sum(won[10:])]
+    assert (first.stage, first.environment, first.rounds_left) == (0, "Three tasks.", None)
+    assert (first.config, first.target) == (Tasks().model_dump(), Tasks().model_dump())
+    assert [record.stage for record in second.history] == [0]
+    assert second.history[0].training_results == first.training_results
+    assert second.config["easy"] == {"share": 0.5}
+    assert [one.reasons[0].path for one in curriculum.proposals] == ["easy.share", "easy.share"]
+    assert curriculum.report.training_results == []
+
+
+def test_many_outcomes_at_once_count_as_one_by_one():
+    one, many = (EngineerCurriculum(Stub(), Tasks(), every=1_000) for _ in range(2))
+    names, won = ["easy", "hard", "easy"], [True, False, False]
+    for name, success in zip(names, won, strict=True):
+        one.observe(Outcome(name, success, float(success)))
+    many.observe_many(np.array(names), np.array(won))
+    assert many.state_dict() == one.state_dict()
+
+
+@pytest.mark.parametrize("name", ["rules", "reader", "learnability", "failure-share"])
+def test_engineers_of_the_package_make_at_least_three_configs(name):
+    curriculum = EngineerCurriculum(name, Tasks(), target=Tasks(), every=60, editable=["*.share"])
+    assert len(set(shares(fed(curriculum, 600)))) >= 3
+    assert curriculum.incidents == []
+
+
+@pytest.mark.parametrize(("unit", "count"), [("iterations", 4), ("steps", 400)])
+def test_a_stage_may_be_iterations_of_the_trainer_or_environment_steps(unit, count):
+    stub = Stub()
+    curriculum = EngineerCurriculum(stub, Tasks(), every=count, unit=unit)
+    for iteration in range(9):
+        fed(curriculum, 30)
+        assert len(stub.read) == iteration // 4
+        curriculum.advance(steps=100, iterations=1)
+        curriculum.next()
+    assert [row.episodes for row in stub.read[0].training_results] == [40, 40, 40]
+    assert [half.episodes for half in stub.read[0].training_results[0].halves] == [20, 20]
+
+
+def test_an_engineer_that_fails_or_is_refused_keeps_the_config_with_the_reason():
+    def raises(current):
+        raise OSError("no such host")
+
+    def too_many(current):
+        return Proposal(config=current.model_copy(update={"hard": Piece(share=0.0)}))
+
+    for do, kind, said, limits in (
+        (raises, "engineer_failed", "says failed (OSError: no such host); the current config is kept", {}),
+        (lambda current: 5, "engineer_failed", "propose returned a int, not a Proposal", {}),
+        (lambda current: time.sleep(60), "engineer_failed", "no answer within 0.05 s", {"timeout": 0.05}),
+        (too_many, "refused_proposal", "hard.share was changed from 1.0 to 0.0", {"editable": ["easy.share"]}),
+        (
+            too_many,
+            "refused_proposal",
+            "the config cannot be drawn: hard is needed",
+            {"guard": engineers.Guard(lambda config: "hard is needed" if config.hard.share == 0 else None)},
+        ),
+    ):
+        curriculum = EngineerCurriculum(Says(do), Tasks(), every=10, **limits)
+        assert fed(curriculum, 25) == []
+        assert curriculum.config == Tasks()
+        assert [(one.kind, one.stage) for one in curriculum.incidents] == [(kind, 0), (kind, 1)]
+        assert said in curriculum.incidents[0].message
+        assert curriculum.report.incidents == curriculum.incidents
+
+
+def test_a_config_that_does_not_fit_the_trainers_environments_is_refused_before_they_get_it():
+    curriculum = EngineerCurriculum(Stub(), Tasks(), every=10)
+
+    def fits(config):
+        if config.easy.share < 1:
+            raise ValueError("easy must be whole")
+
+    curriculum.attach(fits)
+    assert fed(curriculum, 10) == []
+    assert "easy must be whole" in curriculum.incidents[0].message
+
+
+def answering(server: HTTPServer, config: Tasks, **usage: int) -> str:
+    server.expect_request("/v1/chat/completions").respond_with_json(
+        {
+            "id": "1", "object": "chat.completion", "created": 0, "model": "m",
+            "choices": [
+                {
+                    "index": 0, "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": json.dumps({"config": config.model_dump(), "reasons": []})},
+                }
+            ],
+            "usage": {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1_000},
+        }
+    )  # fmt: skip
+    return f"server/{server.url_for('/v1')}#m"
+
+
+def test_a_language_model_is_asked_and_the_first_answer_says_what_all_will_cost(httpserver, tmp_path, capsys):
+    pytest.importorskip("openai")
+    name = answering(httpserver, Tasks(easy=Piece(share=0.25)))
+    transcript = tmp_path / "transcript.jsonl"
+    curriculum = EngineerCurriculum(name, Tasks(), every=60, transcript=transcript, max_questions=3)
+    assert shares(fed(curriculum, 60)) == [(0.25, 1.0, 1.0)]
+    assert "the first question took 1,000 tokens; 3 questions will take about 3,000" in capsys.readouterr().err
+    assert fed(curriculum, 500) == []  # it says the same again
+    assert len(httpserver.log) == 3  # at most that many questions
+    question = httpserver.log[0][0].get_data(as_text=True)
+    assert "easy" in question
+    assert len(transcript.read_text().splitlines()) == 3
+    assert curriculum.report.rounds_left == 0
+    capped = EngineerCurriculum(name, Tasks(), every=60, transcript=transcript, max_total_tokens=3_500)
+    assert fed(capped, 60) == []
+    assert "token" in capped.incidents[0].message
+
+
+def test_a_server_that_is_not_there_keeps_the_config():
+    pytest.importorskip("openai")
+    curriculum = EngineerCurriculum("server/http://127.0.0.1:9/v1#m", Tasks(), every=30, max_attempts=1)
+    assert curriculum.max_questions == 20
+    assert fed(curriculum, 30) == []
+    assert curriculum.incidents[0].kind == "engineer_failed"
+
+
+def test_in_the_background_training_goes_on_and_outcomes_count_for_the_config_they_began_on():
+    go, stub = threading.Event(), Stub()
+
+    def wait(current):
+        go.wait(30)
+        return Proposal(config=current.model_copy(update={"easy": Piece(share=0.5)}))
+
+    curriculum = EngineerCurriculum(Says(wait), Tasks(), every=30, background=True)
+    assert fed(curriculum, 45) == []
+    state = json.loads(json.dumps(curriculum.state_dict()))
+    go.set()
+    deadline = time.monotonic() + 30
+    while (config := curriculum.next()) is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert config.easy.share == 0.5
+    assert sum(row.episodes for row in curriculum.history[0].training_results) == 45
+    assert curriculum.report.training_results == []
+    again = EngineerCurriculum(stub, Tasks(), every=30)  # the question was open when the state was saved
+    again.load_state_dict(state)
+    assert shares([again.next()]) == [(0.5, 1.0, 1.0)]
+    assert sum(row.episodes for row in stub.read[0].training_results) == 30
+
+
+@pytest.mark.parametrize("name", ["rules", "learnability", "random"])
+def test_after_loading_the_same_outcomes_give_the_same_configs_and_questions(name, tmp_path):
+    def made():
+        return EngineerCurriculum(name, Tasks(), target=Tasks(), every=50, editable=["*.share"], seed=3)
+
+    whole = made()
+    expected = shares(fed(whole, 700))
+    part = made()
+    begun = shares(fed(part, 333))
+    part.save(tmp_path / "state.json")
+    after = made()
+    after.load(tmp_path / "state.json")
+    assert begun + shares(fed(after, 700 - 333, begin=333)) == expected
+    assert after.state_dict() == whole.state_dict()
+    assert after.version == len(expected)
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from test_engineer_curriculum import EngineerCurriculum, Tasks, fed
+curriculum = EngineerCurriculum("rules", Tasks(), target=Tasks(), every=50, editable=["*.share"])
+for begin in range(0, 100_000, 30):
+    fed(curriculum, 30, begin)
+    curriculum.save(sys.argv[1])
+    print(begin + 30, flush=True)
+"""
+
+
+def test_a_state_that_a_killed_process_left_goes_on_as_if_it_was_not_killed(tmp_path):
+    state = tmp_path / "state.json"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(state), str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line) >= 300:
+            break
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    after, whole = (
+        EngineerCurriculum("rules", Tasks(), target=Tasks(), every=50, editable=["*.share"]) for _ in range(2)
+    )
+    after.load(state)
+    done = 50 * after.stage + sum(row.episodes for row in after.report.training_results)
+    fed(whole, done)
+    assert after.state_dict() == whole.state_dict()
+    assert shares(fed(after, 500, done)) == shares(fed(whole, 500, done))
+
+
+def test_wrong_arguments_are_refused_at_once():
+    for said, given in (
+        ("config is a dict", {"config": {}}),
+        ("target is a Piece, and config a Tasks", {"target": Piece()}),
+        ("unit='hours': give one of episodes, iterations, steps", {"unit": "hours"}),
+        ("every=0, max_questions=None", {"every": 0}),
+        ("learnability can do nothing with this Piece", {"config": Piece()}),
+        ("'banana'", {"editable": ["banana"]}),
+    ):
+        with pytest.raises(SpecError, match=said):
+            EngineerCurriculum("learnability", **{"config": Tasks()} | given)
+    with pytest.raises(SpecError, match="temperature: options are for an engineer that is given by its name"):
+        EngineerCurriculum(Stub(), Tasks(), temperature=1)
+    with pytest.raises(ValueError, match="engineer 'banana' is unknown"):
+        EngineerCurriculum("banana", Tasks())
+    curriculum = EngineerCurriculum(Stub(), Tasks())
+    with pytest.raises(
+        SpecError, match="slice 'all', and the config has easy, hard, middle: let the last info's `slice`"
+    ):
+        curriculum.observe(Outcome("all", True, 1.0))
+    with pytest.raises(SpecError, match="slice 'banana'"):
+        curriculum.observe_many(["easy", "banana"], [True, True])
+
+
+def test_a_damaged_state_is_refused_with_its_file(tmp_path):
+    curriculum, file = EngineerCurriculum(Stub(), Tasks()), tmp_path / "state.json"
+    fed(curriculum, 5)
+    curriculum.save(file)
+    whole = json.loads(file.read_text())
+    for damage in (
+        {"halves": [{}]}, {"history": 5}, {"config": {"easy": {"share": 7}}}, {"open": {"stage": -1}}, {"amount": "x"},
+    ):  # fmt: skip
+        file.write_text(json.dumps(whole | damage))
+        with pytest.raises(RunError, match="is not the state of this curriculum"):
+            EngineerCurriculum(Stub(), Tasks()).load(file)
+
+
+def test_an_environment_trains_under_an_engineer():
+    import gymnasium as gym
+
+    import mapf_frozenlake as mfl
+
+    lakes = mfl.LakeConfig.single(3, 1, hole_ratio=0.0, reward="shaped")
+    harder = mfl.LakeConfig.single(3, 1, hole_ratio=0.3, reward="shaped")
+    curriculum = EngineerCurriculum("rules", lakes, target=harder, every=20)
+    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=lakes), curriculum=curriculum, success_key="valid")
+    rng = np.random.default_rng(0)
+    env.reset(seed=0)
+    for _ in range(4_000):
+        *_, terminated, truncated, _ = env.step(rng.integers(0, 4, 1))
+        if terminated or truncated:
+            env.reset()
+    assert curriculum.stage >= 3
+    assert {row.name for row in curriculum.history[0].training_results} == {"3"}
+    assert curriculum.metrics()["stage"] == curriculum.stage
+    with pytest.raises(
+        SpecError, match=r"RulesEngineer is an engineer, not a curriculum: give EngineerCurriculum\(engineer, config\)"
+    ):
+        CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=lakes), curriculum=engineers.make("rules"))
