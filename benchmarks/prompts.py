@@ -1,7 +1,8 @@
-"""Prompts about three stored reports, in today's version and in the first: ``python -m benchmarks.prompts``.
+"""Prompts about four stored reports, in today's version and in an earlier one: ``python -m benchmarks.prompts``.
 
-The reports: a run on lakes (in closed form), one where a config is an entry of a menu, and a run on text tasks.
-Their prompts of version 1 are stored as texts; those of today are rendered. ``--write`` renders the page docs/prompt.md anew.
+The reports: a run on lakes (in closed form), one where a config is an entry of a menu, a run on text tasks, and one on text tasks
+with what training showed. Their prompts of version 1 (the last one: of version 2) are stored as texts; those of today are rendered.
+``--write`` renders the page docs/prompt.md anew. ``--slices`` counts the tokens of a question and an answer for more and more slices.
 """
 
 from __future__ import annotations
@@ -15,20 +16,31 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from engineers.knobs import validated
+from benchmarks._record import record
+from engineers.knobs import dump, validated
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.context import context_named
 from engineers.model.meter import estimate_tokens
 from engineers.model.prompt import PROMPT_VERSION, build_prompt
-from engineers.report import StageReport
+from engineers.report import SliceResult, Split, StageRecord, StageReport
 from examples.five_tasks import world as five_tasks
+from examples.six_tasks import world as six_tasks
 from mapf_frozenlake import LakeConfig
 
 STORED = Path(__file__).parent / "prompts"
 PAGE = Path(__file__).parents[1] / "docs" / "prompt.md"
 CONTEXT = "informed"
-MOST = 1.15  # times the tokens of version 1
-TITLES = {"lakes": "A run on lakes", "menu": "A menu of configs", "tasks": "A run on text tasks"}
+MOST = {"outcomes": 1.25}  # times the tokens of the earlier version; 1.15 for the others
+TITLES = {
+    "lakes": "A run on lakes",
+    "menu": "A menu of configs",
+    "tasks": "A run on text tasks",
+    "outcomes": "Text tasks, with what training showed",
+}
+BEFORE = {"outcomes": 2}  # the earlier version, where it is not 1
+SLICES = (4, 24, 48)
+STAGES = 4  # of the run whose last stage such a question reports
+CHANGED = 4  # shares that an answer changes
 
 
 @dataclass(frozen=True)
@@ -50,12 +62,13 @@ def stored(name: str) -> StageReport:
 
 
 def questions() -> dict[str, tuple[StageReport, AnswerFormat]]:
-    """The three reports with the formats of their answers."""
-    lakes, menu, tasks = (stored(name) for name in TITLES)
+    """The reports with the formats of their answers."""
+    lakes, menu, tasks, outcomes = (stored(name) for name in TITLES)
     return {
         "lakes": (lakes, AnswerFormat(validated(LakeConfig, lakes.config))),
         "menu": (menu, AnswerFormat(menu_model().model_validate(menu.config))),
         "tasks": (tasks, AnswerFormat(validated(five_tasks.config_type, tasks.config))),
+        "outcomes": (outcomes, AnswerFormat(validated(six_tasks.config_type, outcomes.config), ["tasks.*.share"])),
     }
 
 
@@ -73,22 +86,83 @@ def now() -> dict[str, Told]:
 
 
 def before() -> dict[str, Told]:
-    """As version 1 had them."""
+    """As the earlier version had them."""
     counts = json.loads((STORED / "before.json").read_bytes())
     return {name: Told((STORED / f"{name}.before.md").read_text(encoding="utf-8"), counts[name]) for name in TITLES}
 
 
 def page(today: Mapping[str, Told], then: Mapping[str, Told]) -> str:
     intro = (PAGE.read_text(encoding="utf-8")).partition("\n## ")[0]
-    table = ["| report | tokens of version 1 | now | times |", "| --- | ---: | ---: | ---: |"]
+    table = ["| report | version | its tokens | now | times |", "| --- | ---: | ---: | ---: | ---: |"]
     table += [
-        f"| {title} | {then[name].tokens:,} | {today[name].tokens:,} | {today[name].tokens / then[name].tokens:.2f} |"
+        f"| {title} | {BEFORE.get(name, 1)} | {then[name].tokens:,} | {today[name].tokens:,} | {today[name].tokens / then[name].tokens:.2f} |"
         for name, title in TITLES.items()
     ]
     parts = [intro.rstrip(), "## Tokens", "\n".join(table)]
     for name, title in TITLES.items():
-        parts += [f"## {title}", "Now:", _block(today[name].text), "Version 1:", _block(then[name].text)]
+        parts += [
+            f"## {title}",
+            "Now:",
+            _block(today[name].text),
+            f"Version {BEFORE.get(name, 1)}:",
+            _block(then[name].text),
+        ]
     return "\n\n".join(parts) + "\n"
+
+
+def about_slices(count: int) -> tuple[StageReport, AnswerFormat]:
+    """A question about so many slices, at the end of the run's stage ``STAGES``."""
+    names = [f"task-{number}" for number in range(count)]
+    field = Field(1.0, ge=0, le=1, description="Part of the data.")
+    slice_type = create_model("Slice", share=(float, field))
+    config_type = create_model("Config", tasks=(dict[str, slice_type], ...))  # type: ignore[valid-type]
+    config = config_type.model_validate({"tasks": {name: {} for name in names}})
+
+    def row(name: str, stage: int, episodes: int) -> SliceResult:
+        won, score = 0.1 + 0.2 * stage, 0.3 + 0.2 * stage
+        half = Split(episodes=episodes // 2, succeeded=round(won * episodes / 2), score=score)
+        return SliceResult(
+            name=name, episodes=episodes, metrics={"success_rate": won, "score": score}, halves=[half, half]
+        )
+
+    records = [
+        StageRecord(
+            stage=stage,
+            config=dump(config),
+            results=[],
+            training_results=[row(name, stage, 400) for name in names],
+            engineer="default",
+        )
+        for stage in range(STAGES)
+    ]
+    *history, now = records
+    report = StageReport(
+        stage=now.stage,
+        config=now.config,
+        target=now.config,
+        training_results=now.training_results,
+        score_in_words="the part of the signs that stand in their places",
+        blind_scores=dict.fromkeys(names, 0.1),
+        history=history,
+        rounds_left=2,
+    )
+    return report, AnswerFormat(config)
+
+
+def with_slices(count: int) -> dict[str, int]:
+    """The estimated tokens of such a question, and of an answer that changes ``CHANGED`` shares: as a whole config, which is the
+    format, and as a list of changes alone.
+    """
+    report, answer_format = about_slices(count)
+    answer = answer_format.example()
+    reason = "its score rose from 0.70 to 0.90 while nothing succeeded, so it is being learnt"
+    changes = [{"path": knob.name, "reason": reason} for knob in answer_format.knobs[:CHANGED]]
+    edits = {"changes": [change | {"value": 0.25} for change in changes]}
+    return {
+        "question": told(report, answer_format).tokens,
+        "answer": estimate_tokens(json.dumps(answer | {"reasons": changes})),
+        "answer_of_changes_alone": estimate_tokens(json.dumps(edits)),
+    }
 
 
 def _block(text: str) -> str:
@@ -98,10 +172,16 @@ def _block(text: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.prompts", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help="render the page anew")
+    parser.add_argument("--slices", action="store_true", help="count the tokens by number of slices, and store them")
     arguments = parser.parse_args()
+    if arguments.slices:
+        record("prompt_slices", {str(count): with_slices(count) for count in SLICES})
+        return
     today, then = now(), before()
     for name in TITLES:
-        print(f"{name}: {then[name].tokens} tokens in version 1, {today[name].tokens} in version {PROMPT_VERSION}")
+        print(
+            f"{name}: {then[name].tokens} tokens in version {BEFORE.get(name, 1)}, {today[name].tokens} in version {PROMPT_VERSION}"
+        )
     if arguments.write:
         PAGE.write_text(page(today, then), encoding="utf-8")
 

@@ -58,6 +58,11 @@ class SliceResult(_Section):
         return {name: value for name, value in told.items() if value or name not in ("halves", "repeats")}
 
     @property
+    def played(self) -> int:
+        """All episodes, repeats too."""
+        return self.episodes + (self.repeats.episodes if self.repeats is not None else 0)
+
+    @property
     def score(self) -> float | None:
         """The mean score, 0 to 1; None if the episodes have none."""
         value = self.metrics.get("score")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -22,46 +22,79 @@ def rate_in(result: SliceResult, objective: str) -> float | None:
     return value if value is not None and result.episodes and 0 <= value <= 1 else None
 
 
-def pooled(results: Sequence[SliceResult], objective: str) -> SliceResult | None:
-    """The slices as one row, with equal weight for every episode; None unless two slices have a rate."""
-    counted = [(result, rate) for result in results if (rate := rate_in(result, objective)) is not None]
-    if len(counted) < 2:
-        return None
-    episodes = sum(result.episodes for result, _ in counted)
-    failures: Counter[str] = Counter()
-    for result, _ in counted:
-        failures.update(result.failures)
-    rate = sum(rate * result.episodes for result, rate in counted) / episodes
-    return SliceResult(name=ALL, episodes=episodes, metrics={objective: rate}, failures=dict(failures))
+@dataclass(frozen=True)
+class Overall:
+    """Success over all slices, and its standard error."""
+
+    rate: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.rate:.2f} ± {SURE * self.error:.2f}"
 
 
-def by_stage(records: Sequence[StageRecord], objective: str) -> list[tuple[float, int]]:
-    """Success over all slices after each stage, and of how many episodes; a stage that was not validated is left out."""
-    rows = [pooled(record.results, objective) or next(iter(record.results), None) for record in records]
-    return [(rate, row.episodes) for row in rows if row and (rate := rate_in(row, objective)) is not None]
+def overall(results: Sequence[SliceResult], objective: str, weights: Mapping[str, float]) -> Overall | None:
+    """Success over the slices by their weights in the target; by their episodes, where the target names none of them."""
+    rows = [(result, rate) for result in results if (rate := rate_in(result, objective)) is not None]
+    weight = {result.name: max(weights.get(result.name, 0.0), 0.0) for result, _ in rows}
+    if not sum(weight.values()):
+        weight = {result.name: float(result.episodes) for result, _ in rows}
+    total, found, variance = sum(weight.values()), 0.0, 0.0
+    for result, rate in rows:
+        part, smoothed = weight[result.name] / total, (rate * result.episodes + 1) / (result.episodes + 2)
+        found += part * rate
+        variance += part**2 * smoothed * (1 - smoothed) / result.episodes
+    return Overall(found, math.sqrt(variance)) if rows else None
 
 
-def typical_gain(stages: Sequence[tuple[float, int]]) -> float:
-    return fmean(after - before for (before, _), (after, _) in pairwise(stages))
+def by_stage(records: Sequence[StageRecord], objective: str, weights: Mapping[str, float]) -> list[Overall]:
+    """Success over all slices after each stage; a stage that was not validated is left out."""
+    return [found for record in records if (found := overall(record.results, objective, weights)) is not None]
 
 
-def chance(stages: Sequence[tuple[float, int]]) -> float:
+def typical_gain(stages: Sequence[Overall]) -> float:
+    return fmean(after.rate - before.rate for before, after in pairwise(stages))
+
+
+def chance(stages: Sequence[Overall]) -> float:
     """The difference between the last two stages that chance alone exceeds in 1 of 20 cases."""
-    variances = []
-    for rate, episodes in stages[-2:]:
-        smoothed = (rate * episodes + 1) / (episodes + 2)
-        variances.append(smoothed * (1 - smoothed) / episodes)
-    return SURE * math.sqrt(sum(variances))
+    return SURE * math.sqrt(sum(stage.error**2 for stage in stages[-2:]))
 
 
-def quarters(training: dict[str, Any], objective: str) -> list[float]:
-    """Success by quarters of the stage: on validations if there were enough, else in training."""
-    for name in (f"{objective}_curve", "success_rate_curve"):
+def without_data(records: Sequence[StageRecord], objective: str) -> list[tuple[str, float]]:
+    """The change of success of every slice over every stage that gave it no data after one that did: on validation, or else in
+    training, from the last half before to the first half after.
+    """
+    changes = []
+    for place, (before, after) in enumerate(pairwise(records)):
+        idle = {row.name: row for row in before.training_results} if after.training_results else {}
+        for name in idle.keys() - {row.name for row in after.training_results}:
+            was, now = _rate_of(before.results, name, objective), _rate_of(after.results, name, objective)
+            if was is None or now is None:
+                later = (row for record in records[place + 2 :] for row in record.training_results if row.name == name)
+                was, now = _in_half(idle[name], -1), _in_half(next(later, None), 0)
+            if was is not None and now is not None:
+                changes.append((name, now - was))
+    return sorted(changes)
+
+
+def _rate_of(results: Sequence[SliceResult], name: str, objective: str) -> float | None:
+    return next((rate_in(result, objective) for result in results if result.name == name), None)
+
+
+def _in_half(result: SliceResult | None, half: int) -> float | None:
+    split = result.halves[half] if result is not None and result.halves else None
+    return None if split is None else split.succeeded / split.episodes
+
+
+def quarters(training: dict[str, Any], objective: str) -> tuple[str, list[float]]:
+    """Where success was measured, and what it was by quarters of the stage: on validation if it was played often enough, else in training."""
+    for where, name in (("on validation", f"{objective}_curve"), ("in training", "success_rate_curve")):
         curve = training.get(name)
         if isinstance(curve, list) and len(curve) >= QUARTERS:
             ends = [round(len(curve) * part / QUARTERS) for part in range(QUARTERS + 1)]
-            return [fmean(curve[start:end]) for start, end in pairwise(ends)]
-    return []
+            return where, [fmean(curve[start:end]) for start, end in pairwise(ends)]
+    return "", []
 
 
 def parts_of(splits: dict[str, dict[str, Split]], results: Sequence[SliceResult]) -> dict[str, dict[str, Split]]:

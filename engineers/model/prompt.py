@@ -7,13 +7,13 @@ Every text passes ``scrub`` before it is sent: no keys, no file paths, no enviro
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from engineers.model import figures
+from engineers.model import figures, rows
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import Message
 from engineers.model.context import Context
@@ -21,14 +21,15 @@ from engineers.model.meter import estimate_tokens
 from engineers.model.replies import without_thoughts
 from engineers.model.shown import ShownConfigs, compact, compact_json, drawn, knob_docs, split_stats
 from engineers.redaction import scrub, scrub_picture
-from engineers.report import FailureCase, SliceResult, Split, StageRecord, StageReport, wilson
+from engineers.report import FailureCase, SliceResult, Split, StageRecord, StageReport
+from engineers.roles import role_of
 from engineers.shared.extras import require
 from engineers.space import Space
 
 if TYPE_CHECKING:
     import jinja2
 
-PROMPT_VERSION: Final = 2  # increases when the words for a report change; transcripts have theirs
+PROMPT_VERSION: Final = 3  # increases when the words for a report change; transcripts have theirs
 QUOTED = 4_000  # characters of a bad reply that are quoted back to its writer
 TEMPLATES = Path(__file__).parent / "templates"
 _MARK = "\ue000"  # a private-use character
@@ -160,7 +161,10 @@ def _render(
     shown = ShownConfigs(answer_format, report.config)
     told = report.target if context.target else {}
     now, objective = report.records()[-1], report.objective
-    stages = figures.by_stage([*material.history[::-1], now], objective)
+    weights, told_stages = shown.weights(report.target), [*material.history[::-1], now]
+    stages = figures.by_stage(told_stages, objective, weights)
+    quarters_of, quarters = figures.quarters(report.training, objective)
+    several_kinds = len({kind for stage in told_stages for row in stage.results for kind in row.failures}) > 1
     asked, (stats, alike) = shown.asked(), split_stats(material.environment_stats, shown.asked())
     words = {
         "context": context,
@@ -168,14 +172,20 @@ def _render(
         "objective": report.objective.replace("_", " "),
         "environment": report.environment,
         "results": report.results,
-        "together": figures.pooled(report.results, objective),
+        "together": figures.overall(report.results, objective, weights) if len(report.results) > 1 else None,
         "stages": stages,
         "gain": figures.typical_gain(stages) if len(stages) > 1 else 0.0,
         "chance": figures.chance(stages),
-        "quarters": figures.quarters(report.training, objective),
+        "quarters": quarters,
+        "quarters_of": quarters_of,
         "splits": material.splits,
         "in_interval": figures.in_interval,
-        "training_results": report.training_results,
+        "outcomes": _outcomes(report, told_stages, shown, with_failures=context.failures),
+        "outcomes_in_words": report.outcomes_in_words,
+        "score_in_words": report.score_in_words,
+        "trained": sum(result.played for result in report.training_results),
+        "scored": context.metrics and rows.have_scores(told_stages, objective),
+        "forgotten": figures.without_data(told_stages, objective) if context.metrics else [],
         "own_config_results": report.own_config_results,
         "target": told,
         "target_words": report.target_words if context.target else "",
@@ -197,11 +207,15 @@ def _render(
         "history": material.history[::-1],
         "knobs": knob_docs(answer_format.knobs, space, shown.in_use(told)),
         "menu": all(knob.options for knob in answer_format.knobs),
+        "eases": any(role_of(knob) == "difficulty" for knob in answer_format.knobs),
+        "several_shares": sum(role_of(knob) == "share" for knob in answer_format.knobs) > 1,
         "example": compact_json(answer_format.example()),
         "summary": summary,
-        "failed": _failed,
-        "succeeded": lambda result: _succeeded(result, objective),
-        "row": lambda result: _row(
+        "failed": lambda result: rows.failed(result, objective),
+        "failures_of": _failures_of,
+        "succeeded": lambda result: rows.succeeded(result, objective),
+        "counted": lambda result: rows.counted(result, objective, with_failures=context.failures and several_kinds),
+        "row": lambda result: rows.row(
             result, objective, {*report.aside, *material.behaviour.get(result.name, {})}, with_failures=context.failures
         ),
         "pairs": _pairs,
@@ -250,40 +264,24 @@ def _occurring(report: StageReport) -> dict[str, str]:
     return {kind: meaning for kind, meaning in report.failure_meanings.items() if kind in met}
 
 
-def _failed(result: SliceResult) -> str:
-    kinds = _kinds(result)
-    return f"{sum(result.failures.values())} of {result.episodes} failed{': ' if kinds else ''}{kinds}"
+def _outcomes(
+    report: StageReport, stages: Sequence[StageRecord], shown: ShownConfigs, *, with_failures: bool
+) -> dict[str, str]:
+    """What training showed of every slice; empty if the trainee gives no outcomes."""
+    if not any(stage.training_results for stage in stages):
+        return {}
+    return rows.training_rows(stages, shown.asked(), report.objective, report.blind_scores, with_failures=with_failures)
 
 
-def _kinds(result: SliceResult) -> str:
-    lost = sorted(((kind, count) for kind, count in result.failures.items() if count), key=lambda item: -item[1])
-    return ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in lost)
+def _names_kinds(results: Sequence[SliceResult]) -> bool:
+    return any(result.failures for result in results)
 
 
-def _succeeded(result: SliceResult, objective: str) -> str:
-    rate = figures.rate_in(result, objective)
-    return _failed(result) if rate is None else f"{round(rate * result.episodes)} of {result.episodes}"
-
-
-def _row(result: SliceResult, objective: str, aside: Collection[str], *, with_failures: bool) -> str:
-    """A slice's successes with their interval, how the others failed, and its other metrics but those that are put aside or told as behaviour."""
-    told = [_succeeded(result, objective)]
-    rate = figures.rate_in(result, objective)
-    if rate is not None:
-        low, high = wilson(rate, result.episodes)
-        told[0] += f", {rate:.2f} [{low:.2f}, {high:.2f}]"
-        told += [kinds] if with_failures and (kinds := _kinds(result)) else []
-    hidden = {objective, "success_rate", *aside} if rate is not None else set(aside)
-    told += [f"{metric.replace('_', ' ')} {_rate(result, metric)}" for metric in result.metrics if metric not in hidden]
-    return "; ".join(told)
-
-
-def _rate(result: SliceResult, metric: str) -> str:
-    value = result.metrics[metric]
-    if not metric.endswith("_rate") or not 0 <= value <= 1:
-        return compact(value)
-    low, high = result.interval(metric)
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+def _failures_of(record: StageRecord) -> tuple[str, list[SliceResult]]:
+    """The failures that the papers' contexts show: those of training, if it names their kinds."""
+    if _names_kinds(record.training_results) or not record.results:
+        return "in training", record.training_results
+    return "on validation", record.results
 
 
 def _pairs(stats: dict[str, float]) -> str:

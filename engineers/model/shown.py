@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engineers.knobs import Knob, find_knobs, get_or_none, leaves
@@ -20,13 +20,23 @@ def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) ->
     """
     kinds: dict[str, list[Knob]] = {}
     for knob in knobs:
-        kinds.setdefault(knob.pattern, []).append(knob)
+        # Where a config has a field for each slice, alike knobs of these slices are one kind as well.
+        alike = f"{knob.path[:-2]} {knob.field} {compact_json(knob.schema)}"
+        kinds.setdefault(knob.pattern if "*" in knob.pattern else alike, []).append(knob)
     aims = leaves(target)
     return [
-        f"{pattern}{_keys(same)}: {same[0].schema['description']} {_bounds(same[0])}{_sensible(same, space, aims)}."
+        f"{_pattern(same)}{_keys(same)}: {same[0].schema['description']} {_bounds(same[0])}{_sensible(same, space, aims)}."
         f"{_meanings(same[0])}"
-        for pattern, same in kinds.items()
+        for same in kinds.values()
     ]
+
+
+def _pattern(same: Sequence[Knob]) -> str:
+    return ".".join((*same[0].path[:-2], "*", same[0].field)) if _are_merged(same) else same[0].pattern
+
+
+def _are_merged(same: Sequence[Knob]) -> bool:
+    return len(same) > 1 and "*" not in same[0].pattern
 
 
 def _meanings(knob: Knob) -> str:
@@ -34,8 +44,8 @@ def _meanings(knob: Knob) -> str:
     return "".join(f"\n  - {compact(option)}: {said}" for option, said in knob.meanings.items())
 
 
-def _keys(same: Iterable[Knob]) -> str:
-    names = [_key(knob) for knob in same]
+def _keys(same: Sequence[Knob]) -> str:
+    names = [knob.path[-2] for knob in same] if _are_merged(same) else [_key(knob) for knob in same]
     return f" (* is {', '.join(names)})" if any(names) else ""
 
 
@@ -66,7 +76,7 @@ def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> st
             continue
         aim = aims.get(knob.name)
         reached = [*low_high, aim] if isinstance(aim, int | float) else low_high
-        ranges.setdefault((min(reached), max(reached)), []).append(_key(knob))
+        ranges.setdefault((min(reached), max(reached)), []).append(knob.path[-2] if _are_merged(same) else _key(knob))
     if not ranges:
         return ""
     words = [
@@ -145,13 +155,17 @@ class ShownConfigs:
 
     def asked(self) -> dict[str, dict[str, float]]:
         """The requested training distribution: per slice its part of the data, and its numbers under their fields' names."""
-        shares = {slice_.name: float(get_or_none(self.trained_on, share.path) or 0.0) for slice_, share in self.slices}
+        shares = self.weights(self.trained_on)
         total = sum(shares.values()) or 1.0
         numbers = {
             slice_.name: {knob.field: get_or_none(self.trained_on, knob.path) for knob in slice_.difficulties}
             for slice_, _ in self.slices
         }
         return {name: numbers[name] | {"share": weight / total} for name, weight in shares.items()}
+
+    def weights(self, config: Mapping[str, Any]) -> dict[str, float]:
+        """The share of each slice in any config of the run, as it stands there."""
+        return {slice_.name: float(get_or_none(config, share.path) or 0.0) for slice_, share in self.slices}
 
     def _off(self, config: Mapping[str, Any]) -> set[tuple[str, ...]]:
         return {share.group for _, share in self.slices if get_or_none(config, share.path) == 0}

@@ -46,7 +46,7 @@ def build_report(attempt: Attempt) -> StageReport:
         ],
         behaviour=world.behaviour(cases, attempt.episodes),
         splits=world.splits(cases, attempt.episodes),
-        environment_stats=world.drawn(attempt.config, attempt.probe) if attempt.probe is not None else {},
+        environment_stats=what_was_drawn(attempt),
         history=[stage.record for stage in log.state.done],
         training=bookkeeping(attempt),
         incidents=[*log.state.incidents(), *attempt.incidents],
@@ -58,13 +58,26 @@ def what_outcomes_are(attempt: Attempt) -> dict[str, Any]:
     declared, world = attempt.session.plan.trainee.declared, attempt.session.plan.world
     if not attempt.outcomes:
         return {}
-    own = declared.score_in_words
-    blind = attempt.trainee.blind_scores(attempt.config) if own else world.blind_scores(attempt.config)
+    own, blind = declared.score_in_words, dict[str, float]()
+    judge = attempt.trainee if own else world
+    for config in (attempt.config, *(stage.trained_on for stage in reversed(attempt.session.log.state.done))):
+        if world.slices(config).keys() - blind.keys():  # a slice without data now is still shown as it was
+            blind = {**judge.blind_scores(config), **blind}
     return {
         "score_in_words": own or world.about.score_in_words,
         "blind_scores": {name: round(score, 4) for name, score in blind.items()},
         "outcomes_in_words": declared.outcomes_in_words,
     }
+
+
+def what_was_drawn(attempt: Attempt) -> dict[str, dict[str, float]]:
+    """A sample of the config in the world's own numbers; how much there was of each slice is from training, if it gives outcomes."""
+    world, tally = attempt.session.plan.world, outcomes.total(attempt.outcomes)
+    stats = dict(world.drawn(attempt.config, attempt.probe)) if attempt.probe is not None else {}
+    for name in world.slices(attempt.config) if tally.episodes else ():
+        trained = sum(part[name].episodes for part in (tally.first, tally.repeats) if name in part)
+        stats[name] = {**stats.get(name, {}), "share": trained / tally.episodes, "episodes": float(trained)}
+    return stats
 
 
 def trainee_in_words(plan: Plan) -> str:

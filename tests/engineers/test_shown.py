@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 
 from engineers import CONTEXTS, AnswerFormat, Context, SliceResult, StageReport
 from engineers.knobs import find_knobs
-from engineers.model.prompt import _failed, _pairs, _rate, build_prompt, build_reask
+from engineers.model.prompt import _pairs, build_prompt, build_reask
+from engineers.model.rows import failed, metric_of
 from engineers.model.shown import ShownConfigs, compact, drawn, knob_docs
 from engineers.report import StageRecord
 
@@ -81,13 +82,16 @@ def test_what_was_drawn_stands_beside_what_was_asked_where_something_was():
     ],
 )
 def test_a_rate_has_its_interval_and_nothing_else_has(metric, value, said):
-    assert _rate(SliceResult(name="4", episodes=40, metrics={metric: value}), metric) == said
+    assert metric_of(SliceResult(name="4", episodes=40, metrics={metric: value}), metric) == said
 
 
 def test_failures_are_counted_the_most_frequent_first():
     lost = {"hole": 2, "goal_missed": 5, "none": 0}
-    assert _failed(SliceResult(name="4", episodes=10, failures=lost)) == "7 of 10 failed: 5 goal missed, 2 hole"
-    assert _failed(SliceResult(name="4", episodes=10)) == "0 of 10 failed"
+    assert failed(SliceResult(name="4", episodes=10, failures=lost), "won") == "7 of 10 failed: 5 goal missed, 2 hole"
+
+
+def test_failures_without_kinds_are_counted_by_the_rate():
+    assert failed(SliceResult(name="4", episodes=10, metrics={"won": 0.2}), "won") == "8 of 10 failed"
 
 
 def shown(kitchen, editable=None):

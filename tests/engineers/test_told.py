@@ -70,13 +70,29 @@ def section(text, title):
 def test_each_slice_and_all_together_have_their_counts_and_their_interval(told, kitchen):
     table = section(text_of(told, kitchen), "Results")
     lines = [line for line in table.splitlines() if line.startswith("- ")]
-    assert [counts(line)[0] for line in lines] == [(40, 50), (10, 50), (50, 100)]
-    for line, row in zip(lines, [*told.results, figures.pooled(told.results, "valid_rate")], strict=True):
+    assert [counts(line)[0] for line in lines[:2]] == [(40, 50), (10, 50)]
+    for line, row in zip(lines[:2], told.results, strict=True):
         low, high = row.interval("valid_rate")
         assert f"[{low:.2f}, {high:.2f}]" in line
         assert f"{row.failures['burnt']} burnt" in line
         assert "gap" not in line, "put aside"
+    assert lines[2] == "- all slices, weighed by the target: 0.50 ± 0.08"
     assert counts(next(line for line in table.splitlines() if "probe" in line)) == [(18, 20)]
+
+
+def test_all_slices_are_weighed_by_the_target_however_much_was_played():
+    results = [
+        SliceResult(name="soup", episodes=10, metrics={"won": 0.0}),
+        SliceResult(name="stew", episodes=990, metrics={"won": 1.0}),
+        SliceResult(name="cake", episodes=10, metrics={"won": 1.0}),
+    ]
+    even = figures.overall(results, "won", {"soup": 1.0, "stew": 1.0, "cake": 0.0})
+    assert even.rate == 0.5
+    assert even.error == pytest.approx(0.5 * (1 / 12 * 11 / 12 / 10 + 991 / 992 * 1 / 992 / 990) ** 0.5)
+    assert figures.overall(results, "won", {"other": 1.0}).rate == pytest.approx(1000 / 1010), (
+        "the target names no slice"
+    )
+    assert figures.overall([], "won", {"soup": 1.0}) is None
 
 
 def test_stages_stand_beside_their_typical_gain_and_beside_chance(told, kitchen):
@@ -85,16 +101,17 @@ def test_stages_stand_beside_their_typical_gain_and_beside_chance(told, kitchen)
     numbers = [float(number) for number in re.findall(r"[+-]?\d+\.\d+", line)]
     assert numbers[:3] == [0.05, 0.2, 0.5]
     assert numbers[3] == pytest.approx((0.5 - 0.05) / 2, abs=0.006)
-    assert numbers[4] == pytest.approx(1.96 * (0.25 / 100 + 0.2 * 0.8 / 100) ** 0.5, abs=0.006)
+    assert numbers[4] == pytest.approx(1.96 * (2 * 0.16 / 200 + 0.4 * 0.6 / 200) ** 0.5, abs=0.01)
     first = told.model_copy(update={"stage": 0, "history": []})
     assert "stage by stage" not in text_of(first, kitchen)
 
 
 def test_the_curve_within_a_stage_is_told_by_quarters_where_it_has_as_many_points(told, kitchen):
-    assert figures.quarters(told.training, "valid_rate") == pytest.approx([0.1, 0.3, 0.5, 0.7])
+    where, found = figures.quarters(told.training, "valid_rate")
+    assert (where, found) == ("in training", pytest.approx([0.1, 0.3, 0.5, 0.7]))
     inside = {"valid_rate_curve": [0.0, 0.1, 0.2, 0.6]}
-    assert figures.quarters({**told.training, **inside}, "valid_rate") == [0.0, 0.1, 0.2, 0.6]
-    assert figures.quarters({"valid_rate_curve": [0.1], "success_rate_curve": [0.2] * 3}, "valid_rate") == []
+    assert figures.quarters({**told.training, **inside}, "valid_rate") == ("on validation", [0.0, 0.1, 0.2, 0.6])
+    assert figures.quarters({"valid_rate_curve": [0.1], "success_rate_curve": [0.2] * 3}, "valid_rate") == ("", [])
     line = next(line for line in text_of(told, kitchen).splitlines() if "quarters" in line)
     assert [float(number) for number in re.findall(r"\d\.\d+", line)] == [0.1, 0.3, 0.5, 0.7]
 

@@ -1,10 +1,12 @@
-"""The prompt of today beside version 1, for three stored reports: what it may cost, and that the page is of today."""
+"""The prompt of today beside an earlier version, for four stored reports: what it may cost, and that the page is of today."""
 
 from __future__ import annotations
 
 import pytest
 
 from benchmarks import prompts
+from engineers.model.context import context_named
+from engineers.model.prompt import build_prompt
 
 
 @pytest.fixture(scope="module")
@@ -12,13 +14,18 @@ def today():
     return prompts.now()
 
 
-def test_no_question_costs_much_more_than_by_version_1(today):
+def test_no_question_costs_much_more_than_before(today):
     then = prompts.before()
     assert today.keys() == then.keys()
     for name, told in today.items():
-        assert told.tokens <= prompts.MOST * then[name].tokens
+        assert told.tokens <= prompts.MOST.get(name, 1.15) * then[name].tokens
         assert told.text != then[name].text
 
 
 def test_the_page_shows_what_is_told_today(today):
     assert prompts.PAGE.read_text(encoding="utf-8") == prompts.page(today, prompts.before()), "run it with --write"
+
+
+def test_a_question_about_many_slices_stays_within_the_default_budget():
+    for count in prompts.SLICES:
+        assert build_prompt(*prompts.about_slices(count), context_named(prompts.CONTEXT)).left_out == []

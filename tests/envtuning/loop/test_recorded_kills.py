@@ -25,7 +25,12 @@ WORDS = (
     "target_words",
     "trainee",
 )  # of a report, which worlds reword
-OUTCOMES = ("outcomes_in_words", "score_in_words", "training_results")  # of a report; the trainee gave none then
+OUTCOMES = (
+    "outcomes_in_words",
+    "score_in_words",
+    "training_results",
+    "environment_stats",
+)  # the trainee gave none then
 NOT_THE_RUNS = ("run.json", "checksums.json")  # which say when it was made, and what a file's bytes are
 
 

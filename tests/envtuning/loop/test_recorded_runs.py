@@ -56,6 +56,17 @@ def as_then(episode: Episode) -> dict:
     }
 
 
+def drawn_as_then(report: dict, then: dict) -> dict:
+    """How much there was of each slice was the probe's at that time, and is training's now."""
+    trained = {row["name"]: row["episodes"] for row in report["training_results"]}
+    for name, row in report["environment_stats"].items():
+        if name in trained:
+            assert row.pop("episodes") == trained[name]
+            assert row["share"] == trained[name] / sum(trained.values())
+            row["share"] = then[name]["share"]
+    return report["environment_stats"]
+
+
 def behaviour_as_then(report: dict, then: dict) -> dict:
     """What was told at that time; splits were part of it, and idle steps were called waits."""
     found = {}
@@ -81,6 +92,7 @@ def compare(run: RunLog, then: dict) -> None:
             answer = then["stages"][stage.number - 1]["answer"]
             assert {name: chosen[name] for name in answer} == answer
         report["behaviour"] = behaviour_as_then(report, old["report"]["behaviour"])
+        report["environment_stats"] = drawn_as_then(report, old["report"]["environment_stats"])
         assert {name: report[name] for name in SAME} == {name: old["report"][RENAMED.get(name, name)] for name in SAME}
         assert done.reason == old["done"]["reason"]
         assert done.metrics == old["done"]["metrics"]

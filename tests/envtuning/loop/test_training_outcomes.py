@@ -46,6 +46,7 @@ def test_training_is_reported_by_slice_and_by_halves_and_no_probe_is_charged(tel
         (20, 7, 13.5 / 20),
     ]
     assert stage.report.own_config_results == []
+    assert stage.report.environment_stats["all"].items() >= {"share": 1.0, "episodes": 40.0}.items()
     assert stage.done.validated["env_steps"] == VALIDATED * STEPS
     lines = [line for line in stage.metrics() if line["kind"] == "iteration"]
     assert [line["outcomes"]["first"]["all"]["successes"] for line in lines] == [1, 2, 3, 4]

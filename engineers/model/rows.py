@@ -1,0 +1,130 @@
+"""Rows of a prompt's tables: a slice's counts in words, on validation or in training."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from engineers.model.figures import rate_in
+from engineers.model.shown import compact
+from engineers.report import SliceResult, Split, StageRecord, wilson
+
+
+def succeeded(result: SliceResult, objective: str) -> str:
+    won = successes(result, objective)
+    return failed(result, objective) if won is None else f"{won} of {result.episodes}"
+
+
+def failed(result: SliceResult, objective: str) -> str:
+    """How many failed, by the rate if there is one: not every world counts kinds of failure."""
+    won = successes(result, objective)
+    lost = sum(result.failures.values()) if won is None else result.episodes - won
+    return f"{lost} of {result.episodes} failed{': ' if kinds(result) else ''}{kinds(result)}"
+
+
+def successes(result: SliceResult, objective: str) -> int | None:
+    rate = rate_in(result, objective)
+    return None if rate is None else round(rate * result.episodes)
+
+
+def kinds(result: SliceResult) -> str:
+    lost = sorted(((kind, count) for kind, count in result.failures.items() if count), key=lambda item: -item[1])
+    return ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in lost)
+
+
+def counted(result: SliceResult, objective: str, *, with_failures: bool) -> str:
+    """'9 of 12; 2 hole, 1 conflict'"""
+    lost = kinds(result) if with_failures and successes(result, objective) is not None else ""
+    return "; ".join(filter(None, (succeeded(result, objective), lost)))
+
+
+def row(result: SliceResult, objective: str, aside: Collection[str], *, with_failures: bool) -> str:
+    """A slice's successes with their interval, how the others failed, and its other metrics but those that are put aside or told as behaviour."""
+    told = [counted(result, objective, with_failures=False)]
+    rate = rate_in(result, objective)
+    if rate is not None:
+        told[0] += f", {interval_of(rate, result.episodes)}"
+        told += [lost] if with_failures and (lost := kinds(result)) else []
+    hidden = {objective, "success_rate", *aside} if rate is not None else set(aside)
+    told += [
+        f"{metric.replace('_', ' ')} {metric_of(result, metric)}" for metric in result.metrics if metric not in hidden
+    ]
+    return "; ".join(told)
+
+
+def metric_of(result: SliceResult, metric: str) -> str:
+    value = result.metrics[metric]
+    if not metric.endswith("_rate") or not 0 <= value <= 1:
+        return compact(value)
+    return interval_of(value, result.episodes)
+
+
+def interval_of(rate: float, episodes: int) -> str:
+    """Wilson's interval. For a mean of scores it is too wide rather than too narrow, because scores vary less than successes."""
+    low, high = wilson(rate, episodes)
+    return f"{rate:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def have_scores(stages: Iterable[StageRecord], objective: str) -> bool:
+    """Whether training's scores say more than its successes."""
+    rows = [result for stage in stages for result in stage.training_results]
+    return any(result.score is not None and result.score != result.rate(objective) for result in rows)
+
+
+def training_rows(
+    stages: Sequence[StageRecord],
+    slices: Iterable[str],
+    objective: str,
+    blind: Mapping[str, float],
+    *,
+    with_failures: bool,
+) -> dict[str, str]:
+    """For each slice what training showed, in the last of these stages or the last that had data, then in those before it."""
+    scored = have_scores(stages, objective)
+    tables = [(stage.stage, {result.name: result for result in stage.training_results}) for stage in stages]
+    names = dict.fromkeys([*slices, *(name for _, table in tables for name in table)])
+    told = {}
+    for name in names:
+        seen = [(number, table.get(name)) for number, table in tables]
+        while seen and seen[-1][1] is None:
+            seen.pop()
+        if not seen:
+            told[name] = "no episodes so far"
+            continue
+        *before, (number, last) = seen
+        assert last is not None, "trailing stages without a row are gone"
+        is_now = number == stages[-1].stage
+        parts = [] if is_now else [f"no episodes in this stage; stage {number} had"]
+        parts.append(_outcome(last, objective, blind.get(name), scored=scored))
+        if is_now and last.halves:
+            parts.append(f"; halves of the stage: {', '.join(_half(half, scored=scored) for half in last.halves)}")
+        if last.repeats is not None:
+            parts.append(f"; seen before: {last.repeats.succeeded} of {last.repeats.episodes}")
+        if with_failures and (lost := kinds(last)):
+            parts.append(f"; {lost}")
+        if before:
+            earlier = (f"stage {number} {_short(result, objective, scored=scored)}" for number, result in before)
+            parts.append(f"; before: {', '.join(earlier)}")
+        told[name] = "".join(parts) if is_now else f"{parts[0]} {''.join(parts[1:])}"
+    return told
+
+
+def _outcome(result: SliceResult, objective: str, blind: float | None, *, scored: bool) -> str:
+    told = row(result, objective, result.metrics, with_failures=False)
+    if scored and result.score is not None:
+        told += f"; score {interval_of(result.score, result.episodes)}"
+        told += f", a blind guess {blind:.2f}" if blind is not None else ""
+    return told
+
+
+def _half(half: Split | None, *, scored: bool) -> str:
+    if half is None:
+        return "none"
+    told = f"{half.succeeded} of {half.episodes}"
+    return f"{told} ({half.score:.2f})" if scored and half.score is not None else told
+
+
+def _short(result: SliceResult | None, objective: str, *, scored: bool) -> str:
+    if result is None or not result.episodes:
+        return "none"
+    told = succeeded(result, objective)
+    return f"{told} ({result.score:.2f})" if scored and result.score is not None else told
