@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from benchmarks import prompts
+from benchmarks._record import RESULTS
 from engineers.model.context import context_named
 from engineers.model.prompt import build_prompt
 
@@ -29,3 +32,12 @@ def test_the_page_shows_what_is_told_today(today):
 def test_a_question_about_many_slices_stays_within_the_default_budget():
     for count in prompts.SLICES:
         assert build_prompt(*prompts.about_slices(count), context_named(prompts.CONTEXT)).left_out == []
+
+
+def test_the_tokens_by_slices_are_those_that_are_stored():
+    stored = json.loads((RESULTS / "prompt_slices.json").read_bytes())["figures"]
+    assert stored == {str(count): prompts.with_slices(count) for count in prompts.SLICES}
+    page = " ".join(prompts.PAGE.read_text(encoding="utf-8").split())
+    for tokens in ("question", "answer"):
+        few, some, many = (f"{stored[str(count)][tokens]:,}" for count in prompts.SLICES)
+        assert f"{few}, {some} and {many}" in page
