@@ -17,12 +17,13 @@ def train(model: str, steps: int = 100, **settings: Any) -> tuple[GRPOTrainer, L
     """A trainer after so many steps, and where its prompts come from."""
     stages = [mfl.LakeConfig.single(size, num_agents=2, reward="progress") for size in (3, 4, 5)]
     lakes = LakePrompts(stages[0], n=100_000, style=settings.pop("style", "paper"))
+    curriculum = TRLCurriculumCallback(lakes, Ladder(stages, threshold=0.6, window=300))
     trainer = GRPOTrainer(
         model,
-        reward_funcs=plan_rewards,
+        reward_funcs=curriculum.rewards(plan_rewards),
         args=GRPOConfig(**{"output_dir": "trl", "max_steps": steps, "logging_steps": 1} | settings),
         train_dataset=lakes.dataset,
-        callbacks=[TRLCurriculumCallback(lakes, Ladder(stages, threshold=0.6, window=10))],
+        callbacks=[curriculum],
     )
     trainer.train()
     return trainer, lakes

@@ -7,32 +7,30 @@ from typing import Any
 
 from trl import GRPOConfig, GRPOTrainer
 
-from envtuning.curriculum.ladder import Ladder
+from envtuning import EngineerCurriculum
 from envtuning.curriculum.trl_callback import TRLCurriculumCallback
 from envtuning.worlds import make_world
 from envtuning.worlds.text_prompts import TextPrompts
 
-EASY = {"spell_backward": {}, "letter_counting": {}, "count_bits": {}, "gcd": {}, "basic_arithmetic": {}}
-HARD = EASY | {
-    "spell_backward": {"word_len": 2},
-    "basic_arithmetic": {"num_terms": 2, "num_digits": 1},
-}
+TASKS = ("spell_backward", "letter_counting", "count_bits", "gcd", "basic_arithmetic")
 
 
-def train(model: str, steps: int = 100, **settings: Any) -> tuple[GRPOTrainer, TextPrompts]:
-    """A trainer after so many steps, and where its prompts come from."""
+def train(model: str, steps: int = 100, every: int = 500, **settings: Any) -> tuple[GRPOTrainer, EngineerCurriculum]:
+    """A trainer after so many steps, and the curriculum, whose engineer was asked after ``every`` so many replies."""
     world = make_world("reasoning-gym")
-    stages = [world.config_type.model_validate({"tasks": tasks}) for tasks in (EASY, HARD)]
-    prompts = TextPrompts(world, stages[0])
+    config = world.config_type.model_validate({"tasks": {name: {} for name in TASKS}})
+    prompts = TextPrompts(world, config)
+    curriculum = EngineerCurriculum("learnability", config, target=config, every=every, editable=["tasks.*.share"])
+    callback = TRLCurriculumCallback(prompts, curriculum)
     trainer = GRPOTrainer(
         model,
-        reward_funcs=prompts.rewards,
+        reward_funcs=callback.rewards(prompts.rewards),
         args=GRPOConfig(**{"output_dir": "trl", "max_steps": steps, "logging_steps": 1} | settings),
         train_dataset=prompts.dataset,
-        callbacks=[TRLCurriculumCallback(prompts, Ladder(stages, threshold=0.6, window=10), metric="success_rate")],
+        callbacks=[callback],
     )
     trainer.train()
-    return trainer, prompts
+    return trainer, curriculum
 
 
 if __name__ == "__main__":

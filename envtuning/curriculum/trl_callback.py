@@ -1,69 +1,174 @@
-"""``TRLCurriculumCallback``: swap the config under any TRL trainer, from what the trainer logs."""
+"""``TRLCurriculumCallback``: swap the config under any TRL trainer, from what its reward function pays. ::
+
+callback = TRLCurriculumCallback(prompts, EngineerCurriculum("rules", config))
+trainer = GRPOTrainer(model, train_dataset=prompts.dataset, reward_funcs=callback.rewards(prompts.rewards), callbacks=[callback])
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple, Protocol
 
+from engineers.roles import WHOLE
+from envtuning.curriculum.curriculum import Curriculum, as_curriculum
+from envtuning.curriculum.wrappers import Given
+from envtuning.errors import RunError, SpecError
 from envtuning.extras import needs
+from envtuning.outcomes import Outcome
 
 try:
     from transformers import TrainerCallback
+    from transformers.trainer_callback import ExportableState
 except ImportError as error:
     raise needs("TRLCurriculumCallback", error, extra="grpo") from None
 
+Rewards = Callable[..., list[float]]  # a reward function of TRL
+
 
 class Prompts(Protocol):
-    """The source of the trainer's prompts: ``mapf_frozenlake.text.trl.LakePrompts``, or your own."""
+    """The source of the trainer's prompts: ``mapf_frozenlake.text.trl.LakePrompts``, ``TextPrompts``, or your own."""
 
     def set_config(self, config: Any) -> None: ...
 
 
 class NotFollowed(ValueError):
-    """The trainer reads a copy of the prompts in another process, and would not notice a swap."""
+    """The trainer works in another process, and would not notice a swap, or the callback not its replies."""
 
 
-class TRLCurriculumCallback(TrainerCallback):
-    """Calls ``curriculum`` with the logged ``metric`` after each step, and gives the config that it returns to the prompts.
+class _Paid(NamedTuple):
+    """A reply that was paid, and the version of the config that its prompt was drawn from; None if the row does not say."""
 
-    It works with a ``Ladder``, whose window then counts logged steps. Weights, optimiser and schedule do not change. TRL's
-    data loader is one batch ahead, so the batch after next is the first of the new config. The first value logged after a
-    swap includes the batch between, so it is skipped.
+    outcome: Outcome
+    version: int | None
 
-    A trainer that reads a pickled copy of the prompts in another process follows a swap only if they have a ``source``, which
-    the copy reads again. Without a source, the callback raises ``NotFollowed``.
+
+class TRLCurriculumCallback(TrainerCallback, ExportableState):
+    """Reports every rewarded reply to ``curriculum``, and gives the config that it chooses to the prompts.
+
+    ``rewards(function)`` wraps the trainer's reward function. A reply's slice is in the dataset's column ``slice``, or in its row's
+    ``metadata``; its score is the reward, cut to 0 to 1; it is a success if ``success(reward)``, unless told if the reward is at least
+    1. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE``.
+
+    TRL's data loader is one batch ahead. Replies to prompts that were drawn from an earlier config do not count: rows of our own
+    prompts say their ``version``; for others, the batch after a swap is left out.
+
+    The curriculum's state is in each checkpoint's ``trainer_state.json``. Training from a checkpoint continues with it.
+
+    A data loader with workers reads a copy of the prompts, which follows a swap only if they have a ``source``. Without one, and
+    under a trainer that pays replies in another process, the callback raises ``NotFollowed``.
     """
 
     def __init__(
-        self, prompts: Prompts, curriculum: Callable[[Any], Any | None], *, metric: str = "valid_rate"
+        self, prompts: Prompts, curriculum: Given, *, success: Callable[[float], bool] = lambda reward: reward >= 1
     ) -> None:
-        self.prompts, self.curriculum, self.metric = prompts, curriculum, metric
-        self._swapped = False  # since the last logged value
+        self.prompts, self.success = prompts, success
+        self.curriculum: Curriculum = as_curriculum(curriculum)
+        self._paid: list[_Paid] = []  # since the last step
+        self._behind = False  # whether the next batch was fetched before the last swap
+        self._wrapped = False
+
+    def rewards(self, function: Rewards) -> Rewards:
+        """The reward function, which also reports what it pays."""
+        if iscoroutinefunction(function):
+            raise SpecError("an asynchronous reward function cannot be counted: give a plain one")
+        self._wrapped = True
+
+        @wraps(function)
+        def counted(*given: Any, **columns: Any) -> list[float]:
+            paid = function(*given, **columns)
+            self._count(paid, columns)
+            return paid
+
+        return counted
+
+    def _count(self, paid: Sequence[float | None], columns: Mapping[str, Any]) -> None:
+        rows: Sequence[Mapping[str, Any]] = columns.get("metadata") or [{}] * len(paid)
+        slices = columns.get("slice") or [row.get("slice", WHOLE) for row in rows]
+        by_slice: dict[str, list[bool]] = {}
+        for reward, name, row in zip(paid, slices, rows, strict=True):
+            if reward is None:  # the function does not judge this row
+                continue
+            outcome = Outcome(str(name), bool(self.success(reward)), min(max(float(reward), 0.0), 1.0))
+            self._paid.append(_Paid(outcome, row.get("version")))
+            by_slice.setdefault(outcome.slice, []).append(outcome.success)
+        if (log := columns.get("log_metric")) is not None:
+            for name, won in by_slice.items():
+                log(f"success/{name}", sum(won) / len(won))
 
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        reader = reads_a_copy(args)
-        if reader is not None and getattr(self.prompts, "source", None) is None:
+        if any("async" in kind.__name__.lower() for kind in type(args).__mro__):
             raise NotFollowed(
-                f"{reader} reads a copy of the prompts in another process, where set_config changes nothing: make them with "
-                "LakePrompts(…, source=FILE), which a copy reads again for every batch"
+                f"{type(args).__name__.removesuffix('Config')}Trainer pays replies in another process, where this callback sees none: "
+                "swap configs yourself, by set_config of LakePrompts(…, source=FILE)"
+            )
+        workers = getattr(args, "dataloader_num_workers", 0)
+        if workers and getattr(self.prompts, "source", None) is None:
+            raise NotFollowed(
+                f"dataloader_num_workers={workers} reads a copy of the prompts in another process, where set_config changes nothing: make "
+                "them with LakePrompts(…, source=FILE), which a copy reads again for every batch"
             )
 
-    on_train_begin = on_init_end  # for a callback that is added to an existing trainer
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Training begins, or continues from a checkpoint, with the curriculum's config."""
+        self.on_init_end(args, state, control)  # for a callback that is added to an existing trainer
+        if not self._wrapped:
+            raise SpecError(
+                "the curriculum sees no reply: give the trainer reward_funcs=callback.rewards(function), with your reward function"
+            )
+        if state.global_step:
+            saved = (state.stateful_callbacks or {}).get(type(self).__name__)
+            if saved is None:
+                raise RunError(
+                    f"the checkpoint of step {state.global_step} has no state of a curriculum: train from one that was written with "
+                    "this callback"
+                )
+            self.curriculum.load_state_dict(saved["attributes"]["curriculum"])
+        self._paid.clear()
+        if self.curriculum.config is not None:
+            self.prompts.set_config(self.curriculum.config)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        value = (logs or {}).get(self.metric)
-        if value is None:
-            return
-        if self._swapped:
-            self._swapped = False
-        elif (config := self.curriculum(float(value))) is not None:
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Replies of an evaluation do not count."""
+        self._paid.clear()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """The replies of all processes count in the main one, which decides for all."""
+        paid, self._paid = _of_all_processes(self._paid), []
+        current, behind = getattr(self.prompts, "version", None), self._behind
+        config = None
+        if state.is_world_process_zero:
+            for outcome, version in paid:
+                if (not behind) if version is None or current is None else version >= current:
+                    self.curriculum.observe(outcome)
+            self.curriculum.advance(iterations=1)
+            config = self.curriculum.next()
+        config = _from_the_main_process(config)
+        if paid:
+            self._behind = False
+        if config is not None:
             self.prompts.set_config(config)
-            self._swapped = True
+            self._behind = True
+
+    def state(self) -> dict[str, Any]:
+        """What transformers writes into ``trainer_state.json``."""
+        return {"args": {}, "attributes": {"curriculum": self.curriculum.state_dict()}}
 
 
-def reads_a_copy(args: Any) -> str | None:
-    """The trainer's argument that makes another process read the prompts; None if the trainer reads them itself."""
-    if any("async" in kind.__name__.lower() for kind in type(args).__mro__):
-        return type(args).__name__.removesuffix("Config") + "Trainer"
-    workers = getattr(args, "dataloader_num_workers", 0)
-    return f"dataloader_num_workers={workers}" if workers else None
+def _of_all_processes(paid: list[_Paid]) -> list[_Paid]:
+    from accelerate import PartialState
+    from accelerate.utils import gather_object
+
+    return gather_object(paid) if PartialState().num_processes > 1 else paid
+
+
+def _from_the_main_process(config: Any) -> Any:
+    from accelerate import PartialState
+    from accelerate.utils import broadcast_object_list
+
+    if PartialState().num_processes == 1:
+        return config
+    told = [config]
+    broadcast_object_list(told)
+    return told[0]

@@ -36,6 +36,8 @@ class TextPrompts:
         self.world, self.seed, self.exclude = world, seed, tuple(exclude)
         self.blocks = lru_cache(KEPT)(self._block)
         self.questions = lru_cache(KEPT)(self._question)
+        self.config: Any = None  # in force
+        self.version = 0  # 1 for the first config, one more after each change
         self.set_config(config)
         self.dataset = Dataset.from_dict({"row": list(range(n))})
         self.dataset.set_transform(self._rows)
@@ -47,6 +49,7 @@ class TextPrompts:
     def set_config(self, config: Any) -> None:
         """Use this config from now on. Raises ``InfeasibleConfig``."""
         self.world.check(config)
+        self.version += config != self.config
         self.config = config
         self.blocks.cache_clear()
 
@@ -81,7 +84,12 @@ class TextPrompts:
         return [
             {
                 "prompt": [{"role": "user", "content": asked.question}],
-                "metadata": {"slice": case.slice, "number": case.seed, "knobs": knobs[case.slice]},
+                "metadata": {
+                    "slice": case.slice,
+                    "number": case.seed,
+                    "knobs": knobs[case.slice],
+                    "version": self.version,
+                },
             }
             for case, asked in drawn
         ]

@@ -72,8 +72,10 @@ def _instance(text: str, makespan: int | None) -> Instance:
 
 
 def prompt_row(instance: Instance, reward: RewardName, style: TextStyle = "paper") -> dict[str, Any]:
-    """One row for TRL: a conversational ``prompt``, and ``metadata`` for the reward."""
-    metadata = {"text": to_text(instance, style), "reward": reward, "makespan": instance.makespan}
+    """One row for TRL: a conversational ``prompt``, and ``metadata`` for the reward, with the slice of the config."""
+    metadata = {
+        "text": to_text(instance, style), "reward": reward, "makespan": instance.makespan, "slice": str(instance.height),
+    }  # fmt: skip
     return {"prompt": [{"role": "user", "content": plan_prompt(instance, style)}], "metadata": metadata}
 
 

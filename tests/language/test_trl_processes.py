@@ -147,6 +147,7 @@ def test_trls_spawned_child_draws_by_a_swap_at_once(worker):
 
 def test_the_callback_refuses_a_trainer_that_would_not_notice(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    from transformers import TrainerState
     from trl import GRPOConfig
     from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer
 
@@ -156,13 +157,16 @@ def test_the_callback_refuses_a_trainer_that_would_not_notice(tiny, tmp_path, mo
     asynchronous = AsyncGRPOConfig(max_steps=1, **arguments)
     lakes = LakePrompts(EASY, n=8)
     refusing = TRLCurriculumCallback(lakes, lambda rate: None)
-    with pytest.raises(NotFollowed, match=r"AsyncGRPOTrainer.*source=FILE"):
+    with pytest.raises(NotFollowed, match=r"AsyncGRPOTrainer pays replies in another process.*source=FILE"):
         AsyncGRPOTrainer(
             str(tiny), args=asynchronous, train_dataset=lakes.dataset, reward_funcs=plan_rewards, callbacks=[refusing]
         )
+    refusing.rewards(plan_rewards)
+    begun = TrainerState()
     for event in (refusing.on_init_end, refusing.on_train_begin):
         with pytest.raises(NotFollowed, match="dataloader_num_workers=2"):
-            event(GRPOConfig(dataloader_num_workers=2, **arguments), None, None)
-        event(GRPOConfig(**arguments), None, None)
+            event(GRPOConfig(dataloader_num_workers=2, **arguments), begun, None)
+        event(GRPOConfig(**arguments), begun, None)
     followed = LakePrompts(EASY, n=8, source=tmp_path / "stage.json")
-    TRLCurriculumCallback(followed, lambda rate: None).on_init_end(asynchronous, None, None)
+    follows = TRLCurriculumCallback(followed, lambda success: None)
+    follows.on_init_end(GRPOConfig(dataloader_num_workers=2, **arguments), None, None)

@@ -68,16 +68,17 @@ def test_five_reasoning_gym_tasks_under_a_user_s_own_trainer(tmp_path):
     pytest.importorskip("reasoning_gym", reason="needs reasoning-gym: pip install 'mapf-frozenlake[reasoning-gym]'")
     from envtuning.trainees.language.small import small_model
     from envtuning.trainees.language.tokenizer import sign_tokenizer
-    from examples.own_trl_tasks import EASY, HARD, train
+    from examples.own_trl_tasks import TASKS, train
 
     tokenizer = sign_tokenizer()
     small_model(tokenizer, width=16, layers=1, heads=2).save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     settings = {"per_device_train_batch_size": 10, "num_generations": 2, "max_completion_length": 4}
     machine = {"use_cpu": True, "bf16": False, "report_to": "none", "output_dir": str(tmp_path / "out")}
-    trainer, prompts = train(str(tmp_path / "model"), 3, **settings, **machine)
+    trainer, curriculum = train(str(tmp_path / "model"), 3, every=20, **settings, **machine)
     logged = [row for row in trainer.state.log_history if "success_rate" in row]
     assert len(logged) == 3
     assert all(0 <= row["success_rate"] <= row["reward"] <= 1 for row in logged)
-    assert len(EASY) == len(HARD) == 5
-    assert set(prompts.get_config().tasks) == set(EASY)
+    assert set(curriculum.config.tasks) == set(TASKS)
+    assert curriculum.stage == 1
+    assert {row.name for row in curriculum.history[0].training_results} <= set(TASKS)

@@ -33,6 +33,5 @@ def rows_of(
         if mode == "turns":
             horizon = config.horizon_for(instance.height, instance.width)
             row["prompt"] = [{"role": "user", "content": turns_prompt(instance, horizon, style)}]
-        row["metadata"]["slice"] = str(instance.height)
         rows.append(row)
     return rows

@@ -140,36 +140,3 @@ class TestRLlib:
             one.on_episode_start(episode=over, env_runner=runner)
             one.on_episode_end(episode=over, env_runner=runner, metrics_logger=None)
         assert [outcome.success for outcome in runner.curriculum_notes.ended] == [True, False, False, True]
-
-
-def test_trl_asks_the_curriculum_for_each_logged_value_of_its_metric():
-    needed("transformers", extra="grpo")
-    from envtuning.curriculum.trl_callback import TRLCurriculumCallback
-
-    lake, asked = Lake(), []
-
-    def curriculum(value):
-        asked.append(value)
-        return "hard" if value == 0 else None
-
-    one = TRLCurriculumCallback(lake, curriculum, metric="rate")
-    for logs in (None, {}, {"loss": 1.0}, {"rate": "0.5"}, {"rate": 0}):
-        one.on_log(None, None, None, logs=logs)
-    assert (asked, lake.configs) == ([0.5, 0.0], ["hard"])
-    assert TRLCurriculumCallback(lake, curriculum).metric == "valid_rate"
-
-
-def test_trl_does_not_tell_of_the_batch_that_was_fetched_before_a_swap():
-    needed("transformers", extra="grpo")
-    from envtuning.curriculum.trl_callback import TRLCurriculumCallback
-
-    lake, asked = Lake(), []
-
-    def curriculum(value):
-        asked.append(value)
-        return "hard" if value > 0.5 else None
-
-    one = TRLCurriculumCallback(lake, curriculum, metric="rate")
-    for rate in (0.9, 0.8, None, 0.1, 0.7, None, 0.6, 0.2):
-        one.on_log(None, None, None, logs={} if rate is None else {"rate": rate})
-    assert (asked, lake.configs) == ([0.9, 0.1, 0.7, 0.2], ["hard", "hard"])

@@ -1,0 +1,233 @@
+"""A user's own ``GRPOTrainer`` under an engineer: exact counts, swaps, checkpoints, evaluations, several processes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engineers import Engineer, Proposal
+from envtuning import EngineerCurriculum
+from envtuning.errors import RunError, SpecError
+from envtuning.worlds.text_prompts import TextPrompts
+from envtuning.worlds.text_world import Task, TaskKnobs, TextWorld
+from tests.lazily import Lazy, needed
+
+needed("torch", "trl", extra="grpo")
+trl, transformers, callbacks = (Lazy(name) for name in ("trl", "transformers", "envtuning.curriculum.trl_callback"))
+
+
+def short(answer, asked):
+    """Pays by the reply's length, so that a model of random weights is paid differently."""
+    return 1.0 if len(answer) % 2 == int(asked.answer) else 0.5
+
+
+WORLD = TextWorld(
+    "two",
+    {
+        name: Task(TaskKnobs, lambda rng, _, name=name, right=right: (f"{name} {rng.integers(100)}", right), short)
+        for name, right in (("odd", "1"), ("even", "0"))
+    },
+    "Two tasks.",
+)
+CONFIG = WORLD.config_type.model_validate({"tasks": {"odd": {}, "even": {}}})
+SETTINGS: dict[str, Any] = {
+    "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 4, "logging_steps": 1, "max_steps": 6,
+    "save_steps": 3, "use_cpu": True, "bf16": False, "report_to": "none", "disable_tqdm": True, "seed": 1,
+}  # fmt: skip
+
+
+class Shifts(Engineer):
+    """Another share in every stage; keeps the reports."""
+
+    name = "shifts"
+
+    def __init__(self) -> None:
+        self.read: list[Any] = []
+
+    def propose(self, report, current, editable=None):
+        self.read.append(report)
+        config = type(current).model_validate({"tasks": {"odd": {"share": 1 / (2 + report.stage)}, "even": {}}})
+        return Proposal(config=config, engineer=self.name)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    from envtuning.trainees.language.small import small_model
+    from envtuning.trainees.language.tokenizer import sign_tokenizer
+
+    folder, tokenizer = tmp_path_factory.mktemp("model"), sign_tokenizer()
+    small_model(tokenizer, width=16, layers=1, heads=2).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+class Trained:
+    """A trainer that was made with a curriculum, and every reply that its reward function paid: (version, slice, reward)."""
+
+    def __init__(self, model: str, out: Any, engineer: Any = None, every: int = 16, **settings: Any) -> None:
+        self.engineer = Shifts() if engineer is None else engineer
+        self.prompts = TextPrompts(WORLD, CONFIG)
+        self.curriculum = EngineerCurriculum(
+            self.engineer, CONFIG, target=CONFIG, every=every, editable=["tasks.*.share"]
+        )
+        self.callback = callbacks.TRLCurriculumCallback(self.prompts, self.curriculum)
+        self.paid: list[tuple[int, str, float]] = []
+
+        def rewards(completions, metadata, **columns):
+            paid = self.prompts.rewards(completions, metadata)
+            for reward, row in zip(paid, metadata, strict=True):
+                late = row["version"] < self.prompts.version
+                self.paid.append((0 if late else row["version"], row["slice"], reward))
+            return paid
+
+        self.trainer = trl.GRPOTrainer(
+            model,
+            reward_funcs=self.callback.rewards(rewards),
+            args=trl.GRPOConfig(output_dir=str(out), **SETTINGS | settings),
+            train_dataset=self.prompts.dataset,
+            eval_dataset=self.prompts.dataset if "eval_steps" in settings else None,
+            callbacks=[self.callback],
+        )
+
+
+@pytest.fixture(scope="module")
+def whole(model, tmp_path_factory):
+    """Six steps, with checkpoints after the third and the sixth."""
+    one = Trained(model, tmp_path_factory.mktemp("out"))
+    one.trainer.train()
+    return one
+
+
+def test_the_engineer_reads_exactly_what_was_paid_for_prompts_of_the_config_in_force(whole):
+    assert len(whole.paid) == 48
+    assert any(version == 0 for version, *_ in whole.paid)  # fetched before a swap
+    first = whole.engineer.read[0]
+    counted: Counter[str] = Counter(name for version, name, _ in whole.paid if version == 1)
+    assert {row.name: row.episodes for row in first.training_results} == counted
+    for row in first.training_results:
+        paid = [reward for version, name, reward in whole.paid if version == 1 and name == row.name]
+        assert row.metrics["success_rate"] == pytest.approx(sum(reward == 1 for reward in paid) / len(paid))
+        assert row.metrics["score"] == pytest.approx(sum(paid) / len(paid))
+    for stage, report in enumerate(whole.engineer.read):
+        told = sum(row.episodes for row in report.training_results)
+        assert told == sum(version == stage + 1 for version, *_ in whole.paid)
+    assert whole.prompts.get_config() == whole.curriculum.config != CONFIG
+    logged = [entry for entry in whole.trainer.state.log_history if "success/odd" in entry or "success/even" in entry]
+    assert len(logged) == 6
+
+
+def test_an_engineer_of_the_package_makes_three_configs(model, tmp_path):
+    one = Trained(model, tmp_path, engineer="learnability", every=24, max_steps=40, save_strategy="no")
+    one.trainer.train()
+    assert len({proposal.config.model_dump_json() for proposal in one.curriculum.proposals}) >= 3
+    assert one.curriculum.incidents == []
+
+
+def test_training_from_a_checkpoint_goes_on_with_the_curriculum(whole, model, tmp_path):
+    checkpoint = f"{whole.trainer.args.output_dir}/checkpoint-3"
+    saved = json.loads(Path(checkpoint, "trainer_state.json").read_text())
+    state = saved["stateful_callbacks"]["TRLCurriculumCallback"]["attributes"]["curriculum"]
+    one, begun = Trained(model, tmp_path), []
+    took = one.callback.on_step_end
+    one.callback.on_step_end = lambda *given, **more: begun.append(one.curriculum.state_dict()) or took(*given, **more)
+    one.trainer.train(resume_from_checkpoint=checkpoint)
+    assert begun[0] == state
+    assert one.curriculum.stage > state["stage"]
+    seen = sum(row.episodes for record in one.curriculum.history for row in record.training_results)
+    seen += sum(row.episodes for row in one.curriculum.report.training_results)
+    before = sum(counts["episodes"] for half in state["halves"] for counts in half.get("first", {}).values())
+    before += sum(row["episodes"] for record in state["history"] for row in record["training_results"])
+    assert seen - before == sum(version > 0 for version, *_ in one.paid)  # no outcome counts twice
+
+
+def test_a_checkpoint_without_a_state_is_refused(model, tmp_path):
+    one = Trained(model, tmp_path)
+    one.trainer.remove_callback(one.callback)
+    one.trainer.train()
+    other = Trained(model, tmp_path / "other")
+    with pytest.raises(RunError, match="the checkpoint of step 3 has no state of a curriculum"):
+        other.trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
+
+
+def test_replies_of_an_evaluation_do_not_count(model, tmp_path):
+    one = Trained(
+        model, tmp_path, every=10_000, max_steps=2, eval_strategy="steps", eval_steps=1, save_strategy="no",
+        per_device_eval_batch_size=8,
+    )  # fmt: skip
+    one.trainer.eval_dataset = one.trainer.eval_dataset.select(range(8))
+    one.trainer.train()
+    assert len(one.paid) > 16
+    assert sum(row.episodes for row in one.curriculum.report.training_results) == 16
+
+
+def test_a_trainer_without_the_wrapped_rewards_is_refused(model, tmp_path):
+    prompts = TextPrompts(WORLD, CONFIG)
+    callback = callbacks.TRLCurriculumCallback(prompts, EngineerCurriculum("rules", CONFIG, target=CONFIG))
+    trainer = trl.GRPOTrainer(
+        model, reward_funcs=prompts.rewards, args=trl.GRPOConfig(output_dir=str(tmp_path), **SETTINGS),
+        train_dataset=prompts.dataset, callbacks=[callback],
+    )  # fmt: skip
+    with pytest.raises(SpecError, match=r"give the trainer reward_funcs=callback.rewards\(function\)"):
+        trainer.train()
+
+    async def slow(completions, **columns):
+        return [0.0]
+
+    with pytest.raises(SpecError, match="an asynchronous reward function"):
+        callback.rewards(slow)
+
+
+class Config:
+    """Prompts of a user's own, which say no version."""
+
+    def __init__(self):
+        self.configs = []
+
+    def set_config(self, config):
+        self.configs.append(config)
+
+
+def stepped(callback, paid, slices, main=True):
+    callback.rewards(lambda **columns: paid)(completions=[""] * len(paid), slice=slices)
+    callback.on_step_end(None, SimpleNamespace(is_world_process_zero=main), None)
+
+
+def test_rows_of_a_users_own_have_a_column_slice_and_the_batch_after_a_swap_is_left_out():
+    prompts, engineer = Config(), Shifts()
+    curriculum = EngineerCurriculum(engineer, CONFIG, every=4)
+    callback = callbacks.TRLCurriculumCallback(prompts, curriculum, success=lambda reward: reward > 0)
+    stepped(callback, [0.5, 0.0, None, 7.0, -1.0], ["odd", "odd", "odd", "even", "even"])
+    assert len(prompts.configs) == 1
+    first = {row.name: row for row in engineer.read[0].training_results}
+    assert (first["odd"].episodes, first["odd"].metrics) == (2, {"success_rate": 0.5, "score": 0.25})
+    assert (first["even"].episodes, first["even"].metrics) == (2, {"success_rate": 0.5, "score": 0.5})
+    stepped(callback, [1.0] * 4, ["odd"] * 4)  # fetched before the swap
+    assert curriculum.report.training_results == []
+    stepped(callback, [1.0] * 4, ["odd"] * 4)
+    assert len(prompts.configs) == 2
+
+
+def test_of_several_processes_the_main_one_decides_on_the_replies_of_all(monkeypatch):
+    import accelerate
+    import accelerate.utils
+
+    prompts, engineer = [Config(), Config()], Shifts()
+    both = [callbacks.TRLCurriculumCallback(one, EngineerCurriculum(engineer, CONFIG, every=4)) for one in prompts]
+    monkeypatch.setattr(accelerate, "PartialState", lambda: SimpleNamespace(num_processes=2))
+    theirs, told = [], []
+    monkeypatch.setattr(accelerate.utils, "gather_object", lambda mine: [*mine, *theirs])
+    monkeypatch.setattr(accelerate.utils, "broadcast_object_list", lambda found: told.append(list(found)))
+    both[1].rewards(lambda **columns: [1.0, 0.0])(completions=["", ""], slice=["odd", "even"])
+    theirs += both[1]._paid
+    stepped(both[0], [1.0, 0.0], ["odd", "odd"])
+    assert {row.name: row.episodes for row in engineer.read[0].training_results} == {"odd": 3, "even": 1}
+    [[config]] = told
+    monkeypatch.setattr(accelerate.utils, "broadcast_object_list", lambda found: found.__setitem__(0, config))
+    both[1].on_step_end(None, SimpleNamespace(is_world_process_zero=False), None)
+    assert prompts[0].configs == prompts[1].configs == [config]
+    assert len(engineer.read) == 1
