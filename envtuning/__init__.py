@@ -3,7 +3,8 @@
 ``run(spec, folder)`` runs a spec to its end. A ``World`` is an environment for the loop; a ``Trainee`` is a learner.
 
 The curriculum for your own training script can be used without the loop: ``CurriculumEnv``, ``CurriculumVectorEnv``,
-``CurriculumParallelEnv``, ``EngineerCurriculum``, ``Ladder``, ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
+``CurriculumParallelEnv``, ``EngineerCurriculum``, ``Ladder``, the samplers ``Learnability``, ``Thompson`` and ``Pools``,
+``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from envtuning.curriculum.engineer_curriculum import EngineerCurriculum as EngineerCurriculum
     from envtuning.curriculum.ladder import Ladder as Ladder
     from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback as RLlibCurriculumCallback
+    from envtuning.curriculum.samplers import Learnability as Learnability
+    from envtuning.curriculum.samplers import Pools as Pools
+    from envtuning.curriculum.samplers import Thompson as Thompson
     from envtuning.curriculum.sb3_callback import SB3CurriculumCallback as SB3CurriculumCallback
     from envtuning.curriculum.wrappers import CurriculumEnv as CurriculumEnv
     from envtuning.curriculum.wrappers import CurriculumParallelEnv as CurriculumParallelEnv
@@ -30,6 +34,7 @@ HOMES = {
     **dict.fromkeys(("CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv"), "curriculum.wrappers"),
     "EngineerCurriculum": "curriculum.engineer_curriculum",
     "Ladder": "curriculum.ladder",
+    **dict.fromkeys(("Learnability", "Pools", "Thompson"), "curriculum.samplers"),
     "RLlibCurriculumCallback": "curriculum.rllib_callback",
     "SB3CurriculumCallback": "curriculum.sb3_callback",
 }

@@ -6,7 +6,7 @@ A trainer's wrapper or callback reports finished episodes by ``observe`` or ``ob
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,13 @@ class Curriculum(ABC):
         """The whole state, as JSON."""
         return {"curriculum": type(self).__name__, "version": self.version, "config": _as_json(self.config)}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state. Raises ``RunError`` for the state of another kind of curriculum."""
+    def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
+        """Continue from a saved state. Raises ``RunError`` for the state of another kind of curriculum.
+
+        Curricula that count by slice take a state with other slices: ``renamed`` maps its names to those of the config.
+        """
+        if renamed:
+            raise SpecError(f"renamed={dict(renamed)}: a {type(self).__name__} keeps nothing by slice")
         if state.get("curriculum") != type(self).__name__:
             raise RunError(
                 f"this is the state of a {state.get('curriculum')}, and the curriculum is a {type(self).__name__}: "
@@ -87,13 +92,15 @@ class Curriculum(ABC):
             ) from error
         atomic.write_text(Path(path), text)
 
-    def load(self, path: str | Path) -> None:
-        """Continue from a saved file. Raises ``RunError`` if it is missing or damaged."""
+    def load(self, path: str | Path, renamed: Mapping[str, str] | None = None) -> None:
+        """Continue from a saved file, as ``load_state_dict`` does. Raises ``RunError`` if it is missing or damaged."""
         try:
             found = read_bytes(Path(path))
             if found is None:
                 raise RunError(f"{path} is missing: give the file that `save` or the trainer's callback has written")
-            self.load_state_dict(parsed(found))
+            self.load_state_dict(parsed(found), renamed)
+        except SpecError:
+            raise
         except (NotReadable, KeyError, TypeError, ValueError) as error:
             raise RunError(f"{path} is not the state of this curriculum ({error}): restore it from a copy") from error
 

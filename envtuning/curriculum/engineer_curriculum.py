@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning import outcomes
 from envtuning.answers import Answer, answer
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
+from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import SpecError
 from envtuning.outcomes import Outcome, Tally, total
 from envtuning.seeds import derive
@@ -80,7 +81,7 @@ class EngineerCurriculum(Curriculum):
         self.environment, self.score_in_words = environment, score_in_words
         self._given = engineer
         self._fits: Fits | None = None
-        self._named: tuple[Config, list[str]] = (None, [])  # a config and its slices
+        self.slices = Slices(config)
         self.stage = 0
         self.history: list[StageRecord] = []  # of the stages that are done
         self.proposals: list[Proposal[Any]] = []
@@ -101,13 +102,13 @@ class EngineerCurriculum(Curriculum):
     # Outcomes
 
     def observe(self, outcome: Outcome) -> None:
-        self._raise_unless_known([outcome.slice])
+        self.slices.raise_unless_known([outcome.slice])
         self._half().observe(outcome)
         self._count("episodes", 1)
 
     def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
         names = [str(name) for name in slices]
-        self._raise_unless_known(set(names))
+        self.slices.raise_unless_known(names)
         self._half().observe_many(names, successes, scores)
         self._count("episodes", len(names))
 
@@ -121,22 +122,6 @@ class EngineerCurriculum(Curriculum):
 
     def _half(self) -> Tally:
         return self._halves[2 * self._amount >= self.every or self._open is not None]
-
-    @property
-    def slices(self) -> list[str]:
-        """The names of the config's slices; one name stands for a config without slices."""
-        if self._named[0] is not self.config:
-            pieces = find_slices(find_knobs(self.config, ("*",)))
-            self._named = self.config, [piece.name for piece in pieces if piece.share is not None] or [WHOLE]
-        return self._named[1]
-
-    def _raise_unless_known(self, names: Sequence[str] | set[str]) -> None:
-        known = self.slices
-        if strangers := sorted(set(names) - set(known)):
-            raise SpecError(
-                f"an episode of the slice {strangers[0]!r}, and the config has {', '.join(known)}: let the last info's `slice` name one "
-                "of these, or pass slice_of=lambda info: …"
-            )
 
     # The report
 
@@ -262,12 +247,14 @@ class EngineerCurriculum(Curriculum):
         state["proposals"] = [
             one.model_dump(mode="json", exclude={"config"}) | {"config": dump(one.config)} for one in self.proposals
         ]
+        state["slices"] = self.slices.names
         state["halves"] = [half.dump() for half in self._halves]
         state["open"] = None if self._open is None else self._open.report.model_dump(mode="json")
         return state
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
         """Continue from a saved state. A question that was open is asked again."""
+        state = adapted(state, self.config, renamed or {})
         super().load_state_dict(state)
         kind = type(self.config)
         self.stage, self._questions, self._amount = (int(state[name]) for name in ("stage", "questions", "amount"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envtuning.curriculum.curriculum import Config, Curriculum, Fits
@@ -57,13 +57,13 @@ class Ladder(Curriculum):
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"rung": self.rung, "successes": list(self._successes), "config": None}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
         rung = int(state.get("rung", 0))
         if not 0 <= rung < len(self.configs):
             raise RunError(
                 f"the saved state is on rung {rung}, and this Ladder has {len(self.configs)}: give all configs"
             )
-        super().load_state_dict(state)
+        super().load_state_dict(state, renamed)
         self.rung, self.config = rung, self.configs[rung]
         self._successes.clear()
         self._successes.extend(state["successes"])

@@ -1,0 +1,104 @@
+"""The slices of a curriculum's config, and a saved state whose slices are no longer the same."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from engineers.knobs import find_knobs, get_or_none
+from engineers.roles import WHOLE, find_slices
+from envtuning.errors import SpecError
+
+ROWS = ("results", "training_results", "own_config_results")  # of a report's stage
+
+
+class Slices:
+    """The slices that a config shares its data among; ``WHOLE`` alone for a config without shares."""
+
+    def __init__(self, config: BaseModel) -> None:
+        pieces = [piece for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None]
+        self.places = {piece.name: piece.share.group for piece in pieces if piece.share is not None}
+        self.names = [*self.places] or [WHOLE]
+
+    def raise_unless_known(self, names: Iterable[str]) -> None:
+        if strangers := sorted(set(names) - set(self.names)):
+            raise SpecError(
+                f"an episode of the slice {strangers[0]!r}, and the config has {', '.join(self.names)}: let the last info's `slice` name "
+                "one of these, or pass slice_of=lambda info: …"
+            )
+
+
+def adapted(state: Mapping[str, Any], config: BaseModel, renamed: Mapping[str, str]) -> dict[str, Any]:
+    """A saved state for this config: slices that are new to it stay as the config has them, and those that are gone are dropped.
+
+    ``renamed`` maps old names to new ones. Warns of what is dropped.
+    """
+    here = Slices(config)
+    known = {old: renamed.get(old, old) for old in state["slices"]}
+    if strangers := sorted(renamed.keys() - known.keys()):
+        raise SpecError(f"renamed has {strangers[0]!r}, and the saved slices are {', '.join(known)}")
+    gone = [old for old, new in known.items() if new not in here.names]
+    if gone:
+        warnings.warn(f"the saved state's slices {', '.join(gone)} are not in the config: dropped", stacklevel=3)
+    if all(old == new for old, new in known.items()) and set(known) == set(here.names):
+        return dict(state)
+    return _Change(config.model_dump(mode="json"), here, known).of(state)
+
+
+class _Change:
+    """From the saved names to those of ``config``, in every part of a state that names slices."""
+
+    def __init__(self, config: dict[str, Any], here: Slices, known: Mapping[str, str]) -> None:
+        self.fresh, self.here = config, here
+        self.kept = {old: new for old, new in known.items() if new in here.names}
+
+    def of(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        changed = dict(state) | {"config": self.config(state["config"]), "slices": self.here.names}
+        if "halves" in state:
+            changed["halves"] = [self.tally(half) for half in state["halves"]]
+        if "tally" in state:
+            changed["tally"] = self.tally(state["tally"])
+        for name in ("history", "proposals"):
+            if name in state:
+                changed[name] = [self.stage(one) for one in state[name]]
+        if state.get("open") is not None:
+            changed["open"] = self.stage(state["open"])
+            changed["open"]["history"] = [self.stage(one) for one in state["open"].get("history", [])]
+        for name in ("rates", "won", "lost"):  # a number for each slice
+            if name in state:
+                old = dict(zip(state["slices"], state[name], strict=True))
+                found = {new: old[name] for name, new in self.kept.items()}
+                changed[name] = [found.get(new, 0.5 if name == "rates" else 0.0) for new in self.here.names]
+        return changed
+
+    def stage(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        rows = {name: self.rows(told[name]) for name in ROWS if name in told}
+        return dict(told) | rows | {"config": self.config(told["config"])}
+
+    def rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row | {"name": self.kept[row["name"]]} for row in rows if row["name"] in self.kept]
+
+    def tally(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            part: {self.kept[name]: counts for name, counts in by_slice.items() if name in self.kept}
+            for part, by_slice in told.items()
+        }
+
+    def config(self, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """The saved values of slices that are still there, in the config as it is now; and its other values."""
+        found = dict(saved) | {place[0]: self.fresh[place[0]] for place in self.here.places.values()}
+        found = {name: value for name, value in found.items() if name in self.fresh}
+        for old, new in self.kept.items():
+            place = self.here.places[new]
+            value = get_or_none(saved, (*place[:-1], old))
+            if value is not None:
+                found = _with(found, place, value)
+        return found
+
+
+def _with(tree: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    first, *rest = path
+    return dict(tree) | {first: _with(tree[first], tuple(rest), value) if rest else value}

@@ -1,0 +1,152 @@
+"""Samplers: their shares by hand, their states, and a state whose slices have changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import BaseModel, Field, create_model
+
+import mapf_frozenlake as mfl
+from engineers import Engineer, Proposal
+from envtuning import EngineerCurriculum, Learnability, Pools, Thompson
+from envtuning.curriculum.ladder import Ladder
+from envtuning.errors import RunError, SpecError
+
+NAMES = ("dead", "half", "known")
+RATES = {"dead": 0.0, "half": 0.5, "known": 0.9}
+
+
+class Piece(BaseModel):
+    share: float = Field(1.0, ge=0.0, le=1.0)
+
+
+def tasks(*names: str) -> BaseModel:
+    return create_model("Tasks", **{name: (Piece, Piece()) for name in names})()  # type: ignore[call-overload]
+
+
+def shares(config) -> dict[str, float]:
+    return {name: getattr(config, name).share for name in type(config).model_fields}
+
+
+def fed(curriculum, rounds: int = 1, rates=RATES):
+    """Ten episodes of each slice a round, with exact rates."""
+    found = []
+    for _ in range(rounds):
+        names = [name for name in rates for _ in range(10)]
+        curriculum.observe_many(names, [turn < 10 * rates[name] for name in rates for turn in range(10)])
+        found.append(curriculum.next())
+    return found
+
+
+def test_learnability_is_p_times_1_minus_p_above_the_floor():
+    [config] = fed(Learnability(tasks(*NAMES), every=30, floor=0.2))
+    weights = np.array([0, 0.25, 0.09])
+    expected = 0.2 / 3 + 0.8 * weights / weights.sum()
+    assert list(shares(config).values()) == pytest.approx(expected, abs=1e-4)
+
+
+def test_of_groups_it_is_the_chance_that_one_has_a_signal():
+    [config] = fed(Learnability(tasks(*NAMES), every=30, floor=0.0, group=8))
+    weights = np.array([0, 1 - 2 * 0.5**8, 1 - 0.9**8 - 0.1**8])
+    assert list(shares(config).values()) == pytest.approx(weights / weights.sum(), abs=1e-4)
+
+
+def test_pools_give_hard_and_easy_slices_a_fifth():
+    [config] = fed(Pools(tasks("hard", "normal", "upper", "easy"), every=40), rates={"hard": 0.2, "normal": 0.3, "upper": 0.7, "easy": 0.8})  # fmt: skip
+    assert list(shares(config).values()) == pytest.approx(np.array([0.2, 1, 1, 0.2]) / 2.4, abs=1e-4)
+
+
+def test_thompson_looks_where_learnability_may_be_and_forgets():
+    [config] = fed(Thompson(tasks(*NAMES), every=30, floor=0.0, draws=4_000))
+    found = shares(config)
+    assert found["half"] > 0.9
+    assert found["dead"] < 0.02
+    sure = Thompson(tasks(*NAMES), every=30, floor=0.0, draws=4_000)
+    assert shares(fed(sure, 5)[-1] or sure.config)["half"] > found["half"]
+    forgetful = Thompson(tasks(*NAMES), every=30, floor=0.0, draws=4_000, decay=0.0)
+    later = fed(forgetful, 2, RATES | {"dead": 0.5})[-1] or forgetful.config
+    assert shares(later)["dead"] > 0.3
+
+
+def test_a_slice_without_episodes_keeps_its_rate():
+    sampler = Learnability(tasks(*NAMES), every=10, floor=0.0)
+    fed(sampler)
+    fed(sampler, rates={"known": 0.5})
+    assert shares(sampler.config) == {"dead": 0.0, "half": 0.5, "known": 0.5}
+
+
+@pytest.mark.parametrize("kind", [Learnability, Thompson, Pools])
+def test_a_state_goes_on_and_lakes_are_sampled_too(kind, tmp_path):
+    config = mfl.LakeConfig(slices={3: {}, 4: {}, 5: {}}, num_agents=2)
+    whole, part = kind(config, every=30), kind(config, every=30)
+    rng = np.random.default_rng(0)
+    episodes = [(str(rng.choice([3, 4, 5])), bool(rng.random() < 0.4)) for _ in range(400)]
+    after = None
+    for number, (name, won) in enumerate(episodes):
+        whole.observe_many([name], [won])
+        (after or part).observe_many([name], [won])
+        whole.next(), (after or part).next()
+        if number == 170:
+            part.save(tmp_path / "state.json")
+            after = kind(config, every=30)
+            after.load(tmp_path / "state.json")
+    assert after is not None
+    assert after.state_dict() == whole.state_dict()
+    assert whole.version >= 3
+    assert sum(whole.metrics().values()) == pytest.approx(1)
+
+
+class Stub(Engineer):
+    name = "stub"
+
+    def propose(self, report, current, editable=None):
+        best = report.training_results[0].name
+        piece = Piece(share=getattr(current, best).share / 2)
+        return Proposal(config=current.model_copy(update={best: piece}))
+
+
+@pytest.mark.parametrize("made", [lambda config: Thompson(config, every=30), lambda config: EngineerCurriculum(Stub(), config, every=40)])  # fmt: skip
+def test_of_slices_that_changed_new_ones_begin_old_ones_are_dropped_and_names_can_be_mapped(made, tmp_path):
+    before = made(tasks(*NAMES))
+    fed(before, 3)
+    before.save(tmp_path / "state.json")
+    after = made(tasks("half", "familiar", "new"))
+    with pytest.warns(UserWarning, match="the saved state's slices dead are not in the config: dropped"):
+        after.load(tmp_path / "state.json", renamed={"known": "familiar"})
+    then = shares(before.config)
+    assert shares(after.config) == {"half": then["half"], "familiar": then["known"], "new": 1.0}
+    state = after.state_dict()
+    assert set(state["slices"]) == {"half", "familiar", "new"}
+    assert "dead" not in str({name: state[name] for name in state if name != "proposals"})
+    fed(after, 3, {"half": 0.5, "familiar": 0.9, "new": 0.1})
+    assert after.version > before.version
+
+
+def test_wrong_arguments_are_told():
+    for made, said in (
+        (lambda: Pools(tasks("one")), "Pools turns the shares of slices, and the config has one"),
+        (lambda: Pools({}), "config is a dict"),
+        (lambda: Pools(tasks(*NAMES), every=0), "every=0"),
+        (lambda: Learnability(tasks(*NAMES), group=1), "group=1"),
+        (lambda: Thompson(tasks(*NAMES), draws=0), "draws=0, decay=0.5"),
+        (lambda: Learnability(tasks(*NAMES), floor=2.0), "floor=2.0"),
+        (
+            lambda: Pools(tasks(*NAMES)).observe_many(["banana"], [True]),
+            "'banana', and the config has dead, half, known",
+        ),
+    ):
+        with pytest.raises(ValueError, match=said):
+            made()
+
+
+def test_renaming_what_is_not_there_is_refused(tmp_path):
+    sampler = Pools(tasks(*NAMES))
+    sampler.save(tmp_path / "state.json")
+    with pytest.raises(SpecError, match="renamed has 'banana', and the saved slices are dead, half, known"):
+        Pools(tasks(*NAMES)).load(tmp_path / "state.json", renamed={"banana": "half"})
+    with pytest.raises(RunError, match="is the state of a Pools"):
+        Thompson(tasks(*NAMES)).load(tmp_path / "state.json")
+    ladder = Ladder([1, 2])
+    ladder.save(tmp_path / "ladder.json")
+    with pytest.raises(SpecError, match="a Ladder keeps nothing by slice"):
+        Ladder([1, 2]).load(tmp_path / "ladder.json", renamed={"a": "b"})
