@@ -234,6 +234,12 @@ def trained_on(stage: StageReport | StageRecord) -> list[SliceResult]:
     return stage.training_results or stage.own_config_results
 
 
+def read_first(stage: StageReport | StageRecord, objective: str) -> list[SliceResult]:
+    """For each slice what training showed; for slices without outcomes, validation, or else the probe."""
+    tables = (stage.own_config_results, stage.results, stage.training_results)
+    return list({row.name: row for table in tables for row in table if row.rate(objective) is not None}.values())
+
+
 def _with_probe_renamed(told: Any) -> Any:
     if not isinstance(told, dict):
         return told

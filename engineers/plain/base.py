@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from engineers.engineer import Engineer
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values, without_noise
+from engineers.plain.shares import with_least
 from engineers.proposal import Change, Proposal
 from engineers.registry import require_common
 from engineers.report import StageReport
@@ -24,6 +25,8 @@ from engineers.space import Space, checked_space, raise_unless_knobs, range_of
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 KnobPath = tuple[str, ...]
+LEAST_PART = 0.01  # of the data, for a slice that an engineer gives up
+LEAST_TOGETHER = 0.25  # of the data: if all slices were given up, each would have an even part of this
 HALVINGS = 4  # halvings of a step that the guard refuses, before the current config is kept
 
 
@@ -40,11 +43,15 @@ class Design:
         self.reasons[knob.path] = reason
 
     def share_out(self, slices: Iterable[SliceKnobs], parts: Mapping[str, float], reasons: Mapping[str, str]) -> None:
-        """Give each of the target's slices its part of the data, and no data to the others; both mappings are by slice name."""
+        """Give each of the target's slices its part of the data, and no data to the others; both mappings are by slice name.
+
+        No slice of the target is given up for good: it keeps ``LEAST_PART`` of the data, so that later reports can still tell of it.
+        """
+        given = with_least(parts, min(LEAST_PART, LEAST_TOGETHER / max(len(parts), 1)))
         for piece in slices:
             if piece.share is not None:
                 why = reasons.get(piece.name, "the target does not have it")
-                self.turn(piece.share, share_of(piece.share, parts.get(piece.name, 0.0)), why)
+                self.turn(piece.share, share_of(piece.share, given.get(piece.name, 0.0)), why)
 
 
 class PlainEngineer(Engineer):

@@ -13,7 +13,7 @@ import numpy as np
 from engineers.plain.share_engineers import ShareEngineer
 from engineers.plain.share_rules import RatesByStage
 from engineers.plain.signals import rates
-from engineers.report import StageReport, trained_on
+from engineers.report import StageReport, read_first
 
 
 class FailureShareEngineer(ShareEngineer):
@@ -23,5 +23,5 @@ class FailureShareEngineer(ShareEngineer):
     rule = "failure"
 
     def rates(self, report: StageReport, names: Sequence[str]) -> RatesByStage:
-        seen = rates(report.results, report.objective) or rates(trained_on(report), report.objective)
+        seen = rates(read_first(report, report.objective), report.objective)
         return [] if seen is None else [np.array([seen[name] for name in names])]

@@ -21,6 +21,7 @@ Mask = NDArray[np.bool_]
 CANDIDATES = 900
 LEAST, MOST = 1e-3, 1 - 2e-3  # bounds of success in a likelihood, so that no single count refutes a candidate
 TRUSTED = 80.0  # this many cases count half, because the curves are only like those of a trainee
+IMPOSSIBLE = -1e3  # log-likelihood
 OWN_SLICES = 6.0  # the prior's parts weigh as much as this many of the run's slices
 ROUNDS = 3  # of estimating the parts from the slices, and the slices by the parts
 HOPELESS, MASTERED = 0.08, 0.33  # parts of the slices
@@ -95,11 +96,15 @@ def prior() -> Prior:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A run's stages so far, [stages, slices]. Doses are in even shares; if nothing was played, both counts are 0."""
+    """A run's stages so far, [stages, slices]. Doses are in even shares; if nothing was played, both counts are 0.
+
+    ``begun``, [slices], marks those whose score shows that they can be learnt, whether or not anything has succeeded.
+    """
 
     doses: Array
     succeeded: Array
     played: Array
+    begun: Mask | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,8 @@ def believed(evidence: Evidence, stages: int) -> Belief:
             1 + played[:, None] / TRUSTED
         )
         fit += counted
+    if evidence.begun is not None:
+        fit[evidence.begun, -1] = IMPOSSIBLE
     weight = _normalised(np.log(known.weight) + fit)
     for _ in range(ROUNDS):
         weight = _normalised(np.log(known.weight) + _moved(known, weight) + fit)

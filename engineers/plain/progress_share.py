@@ -18,7 +18,7 @@ from engineers.plain.rules import even_pace
 from engineers.plain.shares import mixed_with_uniform
 from engineers.plain.signals import signals, variance
 from engineers.plain.way import Walker, Way, shares_ahead
-from engineers.report import StageRecord, StageReport
+from engineers.report import StageRecord, StageReport, read_first
 from engineers.roles import find_slices, with_beside
 from engineers.tiers import Tier
 
@@ -28,7 +28,7 @@ SETTLED = 0.5  # part of the rounds that is spent on the target's own difficulti
 
 
 class ProgressShareEngineer(Walker):
-    """Progress is the change of a slice's validation rate between stages; only what exceeds one standard error counts.
+    """Progress is the change of a slice's rate between stages, in training or else on validation; only what exceeds one standard error counts.
 
     It is computed from the report's history alone. Without a target, difficulties stay as they are.
     """
@@ -56,10 +56,10 @@ class ProgressShareEngineer(Walker):
 def learning_progress(records: Sequence[StageRecord], name: str, objective: str) -> float:
     """Smoothed size of the changes of a slice's rate from stage to stage, each less its standard error."""
     seen = [
-        (result.metrics[objective], result.episodes)
+        (rate, result.episodes)
         for record in records
-        for result in record.results
-        if result.name == name and result.episodes and objective in result.metrics
+        for result in read_first(record, objective)
+        if result.name == name and (rate := result.rate(objective)) is not None
     ]
     progress = 0.0
     for (before, n_before), (after, n_after) in pairwise(seen):

@@ -28,13 +28,14 @@ from engineers.plain.growth import Array, Belief, Evidence, believed
 from engineers.plain.lacking import answer
 from engineers.plain.rules import RulesEngineer
 from engineers.plain.shares import checked_floor
-from engineers.plain.signals import signals
+from engineers.plain.signals import signals, standings_of
 from engineers.plain.way import Way
 from engineers.report import SliceResult, StageRecord, StageReport, trained_on
 from engineers.roles import SliceKnobs, are_ordered, find_slices, with_beside
 from engineers.tiers import Tier
 
 DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
+BEGUN = 0.1  # part of the way from a blind guess to right answers, by the score: such a slice can be learnt
 LEAST_GAIN = 1e-5  # success on the target for an even share of data: less is left to all slices alike
 DIGITS = 9  # precision of comparisons between gains, so that the order of additions does not matter
 
@@ -162,16 +163,21 @@ def evidence_of(
             part = _share(record, piece) / total if total > 0 else 0.0
             doses[stage, i] = spent * part * len(slices) * _strength(record, piece, strengths.values())
             tables = [record.results]
-            if all(
+            if not record.results or all(
                 get_or_none(record.config, knob.path) == get_or_none(report.target, knob.path)
                 for knob in whole[piece.name].difficulties
             ):
-                tables.append(trained_on(record))  # drawn as the target is
+                tables.append(trained_on(record))  # drawn as the target is, or all that there is
             for table in tables:
                 won, cases = _counts(table, piece.name, report.objective)
                 succeeded[stage, i] += won
                 played[stage, i] += cases
-    return Evidence(doses, succeeded, played)
+    best = dict[str, float]()
+    for record in records:
+        for name, standing in standings_of(record.training_results, report.blind_scores).items():
+            best[name] = max(best.get(name, 0.0), standing)
+    begun = np.array([best.get(piece.name, 0.0) >= BEGUN for piece in slices])
+    return Evidence(doses, succeeded, played, begun)
 
 
 def stages_left(report: StageReport) -> int:
@@ -185,8 +191,10 @@ def _share(record: StageRecord, piece: SliceKnobs) -> float:
 
 
 def _counts(table: Sequence[SliceResult], name: str, objective: str) -> tuple[float, int]:
-    """Successes and episodes."""
+    """Successes and episodes; in training those of the last half of the stage, because the first half shows an earlier policy."""
     for row in table:
+        if row.name == name and row.halves and (late := row.halves[-1]) is not None:
+            return late.succeeded, late.episodes
         if row.name == name and (rate := row.rate(objective)) is not None:
             return rate * row.episodes, row.episodes
     return 0.0, 0

@@ -20,10 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from engineers.from_file import DATA, reads
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
-from engineers.plain.signals import Rates, Signals, learnability, signals
+from engineers.plain.signals import Rates, Signals, learnability, rates, signals
 from engineers.plain.way import ALIVE, Walker, Way, fraction_with, shares_ahead
-from engineers.report import StageRecord, StageReport, wilson
-from engineers.roles import SliceKnobs, find_slices, with_beside
+from engineers.report import StageRecord, StageReport, read_first, wilson
+from engineers.roles import WHOLE, SliceKnobs, find_slices, with_beside
 from engineers.shared.sentences import in_sentences
 from engineers.tiers import Tier
 
@@ -38,6 +38,10 @@ class Thresholds(BaseModel):
     frontier: Part = Field(0.5, description="Success that a step aims at: p(1 - p) is greatest there.")
     alive: Part = Field(ALIVE, description="No step goes to where less success is expected.")
     dead: Part = Field(0.08, description="Success below which there is next to nothing to learn from.")
+    begun: Part = Field(
+        0.1,
+        description="Part of the way from a blind guess to right answers; a score beyond it is being learnt, though nothing succeeds.",
+    )
     settled: Part = Field(0.5, description="Fraction of the rounds that is spent on the target itself.")
     easing: Part = Field(
         0.25,
@@ -86,7 +90,10 @@ class RulesEngineer(Walker):
             self._go_back_half_way(design, knobs, current, *better)
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
-        wanted = self._wanted_shares(way, slices, seen)
+        flat = [slice_.name for slice_ in slices] == [WHOLE]
+        known = rates(read_first(report, report.objective), report.objective, flat=flat)
+        assert known is not None, "something was measured here"
+        wanted = self._wanted_shares(way, slices, seen, known)
         fraction, why = self.step(report, seen, way)
         ahead = shares_ahead(fraction, seen.there()) if way.is_known else max(fraction, 0.5)
         way.turn_shares(design, wanted, fraction if fraction < 0 else ahead, why)
@@ -101,7 +108,8 @@ class RulesEngineer(Walker):
         p = here.pooled if name is None else here[name]
         v = seen.there(name)
         if max(p, v) <= limits.dead_below(here):
-            return -limits.easing, eased(p)
+            standing = seen.standing(name)
+            return (0.0, begun(p, standing)) if standing >= limits.begun else (-limits.easing, eased(p))
         if way.is_known:
             fraction = max(fraction_with(limits.frontier, p, v), even_pace(report, limits.settled))
             fraction = min(fraction, fraction_with(limits.alive, p, v))
@@ -112,15 +120,21 @@ class RulesEngineer(Walker):
         left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
         return fraction, f"success {p:.2f} in training, {v:.2f} on the target{left}: {fraction:.0%} of the way to it"
 
-    def _wanted_shares(self, way: Way, slices: Sequence[SliceKnobs], seen: Signals) -> dict[str, float]:
-        """The target's slices, those near the frontier first; without a target, the validated ones, else all."""
-        known = seen.validated or seen.here
-        assert known is not None
+    def _wanted_shares(self, way: Way, slices: Sequence[SliceKnobs], seen: Signals, known: Rates) -> dict[str, float]:
+        """The target's slices, those near the frontier first; without a target, the measured ones.
+
+        Of a slice where nothing succeeds, the score says how near it is.
+        """
+        dead = self.thresholds.dead_below(known)
         names = [slice_.name for slice_ in slices]
         default = [name for name in names if name in known.per_slice] or names
         base = way.wanted or dict.fromkeys(default, 1.0)
         return {
-            name: share * (self.thresholds.floor + 4 * learnability(known[name]))
+            name: share
+            * (
+                self.thresholds.floor
+                + 4 * learnability(known[name] if known[name] > dead else max(known[name], seen.standing(name)))
+            )
             for name, share in base.items()
             if share
         }
@@ -136,6 +150,10 @@ class RulesEngineer(Walker):
         back.turn_shares(design, back.wanted, 0.5, why)
         for slice_ in with_beside(slices, knobs):
             back.turn_dials(design, slice_, 0.5, why)
+
+
+def begun(success: float, standing: float) -> str:
+    return f"success {success:.2f}, but the score is {standing:.0%} of the way from a blind guess: it is being learnt"
 
 
 def eased(success: float) -> str:

@@ -18,7 +18,7 @@ from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.share_rules import RULES, Array, RatesByStage
 from engineers.plain.shares import checked_floor, mixed_with_uniform
 from engineers.plain.way import Way
-from engineers.report import StageReport, trained_on
+from engineers.report import StageReport, read_first
 from engineers.roles import find_slices
 from engineers.tiers import Tier
 
@@ -81,8 +81,11 @@ def rates_by_stage(report: StageReport, names: Sequence[str]) -> list[Array]:
     """The measured rates; a slice that a stage did not measure has its last rate, or else the mean of the others."""
     found: list[Array] = []
     for record in report.records():
-        table = record.results or trained_on(record)
-        known = {row.name: rate for row in table if (rate := row.rate(report.objective)) is not None}
+        known = {
+            row.name: rate
+            for row in read_first(record, report.objective)
+            if (rate := row.rate(report.objective)) is not None
+        }
         if here := [known[name] for name in names if name in known]:
             unknown = found[-1] if found else np.full(len(names), float(np.mean(here)))
             found.append(np.array([known.get(name, last) for name, last in zip(names, unknown.tolist(), strict=True)]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from engineers.report import SliceResult, StageRecord, StageReport, trained_on
+from engineers.report import SliceResult, StageRecord, StageReport, trained_on, wilson
 from engineers.roles import WHOLE, SliceKnobs
 
 LENT = 10.0  # episodes by which a slice's rate is drawn towards that of all slices
@@ -36,11 +36,16 @@ class Signals:
 
     trained: Rates | None
     validated: Rates | None
+    standings: Mapping[str, float] = field(default_factory=dict)  # of slices whose training has scores
 
     @property
     def here(self) -> Rates | None:
         """Success on its training data; if that was not measured separately, on the target."""
         return self.trained or self.validated
+
+    def standing(self, name: str | None = None) -> float:
+        """A slice's standing, or the best one; 0 where training has no scores."""
+        return max(self.standings.values(), default=0.0) if name is None else self.standings.get(name, 0.0)
 
     def there(self, name: str | None = None) -> float:
         """Success on the target, overall or in a slice. 0 if it was not measured separately from training, because then
@@ -52,9 +57,24 @@ class Signals:
 
 
 def signals(report: StageReport | StageRecord, objective: str, slices: Sequence[SliceKnobs]) -> Signals:
-    """The rates of one stage, under the names that the config's slices have."""
+    """The rates of one stage, under the names that the config's slices have. Only a report, which knows blind guesses, has standings."""
     flat = [slice_.name for slice_ in slices] == [WHOLE]
-    return Signals(rates(trained_on(report), objective, flat=flat), rates(report.results, objective, flat=flat))
+    standings = standings_of(report.training_results, report.blind_scores) if isinstance(report, StageReport) else {}
+    if flat and standings:
+        standings = {WHOLE: max(standings.values())}
+    return Signals(
+        rates(trained_on(report), objective, flat=flat), rates(report.results, objective, flat=flat), standings
+    )
+
+
+def standings_of(rows: Iterable[SliceResult], blind: Mapping[str, float]) -> dict[str, float]:
+    """How far a slice's score surely is from a blind guess (0) to right answers (1): by its interval's lower end."""
+    found = {}
+    for row in rows:
+        if row.score is not None:
+            guess = blind.get(row.name, 0.0)
+            found[row.name] = max(wilson(row.score, row.episodes)[0] - guess, 0.0) / max(1 - guess, 1e-9)
+    return found
 
 
 def rates(results: Iterable[SliceResult], objective: str, *, flat: bool = False) -> Rates | None:

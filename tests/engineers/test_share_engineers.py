@@ -9,8 +9,10 @@ from pydantic import Field, create_model
 import engineers
 from benchmarks.reader import RULES as COMPARED
 from engineers import SliceResult, StageRecord, StageReport
+from engineers.plain.base import LEAST_PART
 from engineers.plain.share_engineers import rates_by_stage
 from engineers.plain.share_rules import RULES
+from engineers.plain.shares import with_least
 
 NAMES = {"give-up": "give-up", "learning-progress": "progress", "learnability": "learnable"}  # engineer: rule
 SLICES = ("x", "y", "z", "w")
@@ -53,6 +55,7 @@ def test_an_engineer_gives_what_its_rule_gives_over_arrays(name, floor, seed):
     weights = RULES[NAMES[name]](rates)
     even = np.full(len(SLICES), 1 / len(SLICES))
     wanted = floor * even + (1 - floor) * weights / weights.sum() if weights.sum() > 0 else even
+    wanted = list(with_least(dict(enumerate(wanted.tolist())), LEAST_PART).values())
     assert shares(proposal) == pytest.approx(wanted, abs=1e-4)
 
 
@@ -69,7 +72,45 @@ def test_what_does_not_move_is_given_up_after_two_stages_alone():
     current = config()
     stuck = [[0.0, 0.5, 0.5, 0.5]] * 3
     given = [shares(engineers.make("give-up", floor=0.0).propose(report_of(current, stuck[:n]), current))[0] for n in (1, 2, 3)]  # fmt: skip
-    assert given[0] == given[1] > given[2] == 0
+    assert given[0] == given[1] > given[2] == LEAST_PART, "it is still looked at"
+
+
+def test_a_slice_that_is_given_up_keeps_a_hundredth_of_the_data():
+    given = with_least({"x": 0.0, "y": 0.004, "z": 0.0101, "w": 0.9859}, 0.01)
+    assert given == {"x": 0.01, "y": 0.01, "z": 0.01, "w": pytest.approx(0.97)}
+    even = dict.fromkeys(SLICES, 0.25)
+    assert with_least(even, 0.01) == even
+
+
+def training(rates, score=0.0):
+    return [
+        row.model_copy(update={"metrics": row.metrics | {"score": max(score, row.metrics["valid_rate"])}})
+        for row in rows(rates)
+    ]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "failure-share", "reader"])
+def test_outcomes_of_training_are_read_before_validation(name):
+    """Validation that says the opposite changes nothing in what a share rule gives, and nothing is needed of it."""
+    current, first, last = config(), [0.1, 0.5, 0.3, 0.2], [0.1, 0.9, 0.5, 0.3]
+    trained = report_of(current, [first, last])
+    earlier = trained.history[0].model_copy(update={"results": [], "training_results": training(first)})
+    alone = trained.model_copy(update={"results": [], "training_results": training(last), "history": [earlier]})
+    assert len({*shares(engineers.make(name).propose(alone, current)).tolist()}) > 1
+    if name in (*NAMES, "failure-share"):
+        before = earlier.model_copy(update={"results": rows(first[::-1])})
+        contrary = alone.model_copy(update={"results": rows(last[::-1]), "history": [before]})
+        assert (
+            shares(engineers.make(name).propose(contrary, current)).tolist()
+            == shares(engineers.make(name).propose(alone, current)).tolist()
+        )
+
+
+def test_a_slice_without_outcomes_has_its_validation():
+    report = report_of(config(), [[0.2, 0.4, 0.6, 0.8]]).model_copy(
+        update={"training_results": training([0.5, None, 0.0, None])}
+    )
+    assert [rates.tolist() for rates in rates_by_stage(report, SLICES)] == [[0.5, 0.4, 0.0, 0.8]]
 
 
 @pytest.mark.parametrize("name", [*NAMES, "failure-share", "reader"])

@@ -255,7 +255,15 @@ def test_without_a_target_a_step_is_half_of_what_training_does_better():
 
 
 def test_thresholds_may_be_those_that_differ():
-    defaults = {"frontier": 0.5, "alive": 0.2, "dead": 0.08, "settled": 0.5, "easing": 0.25, "floor": 0.25}
+    defaults = {
+        "frontier": 0.5,
+        "alive": 0.2,
+        "dead": 0.08,
+        "settled": 0.5,
+        "easing": 0.25,
+        "floor": 0.25,
+        "begun": 0.1,
+    }
     assert engineers.make("rules").thresholds.model_dump() == defaults
     assert engineers.make("rules", thresholds={"alive": 0.3}).thresholds == Thresholds(alive=0.3)
     assert engineers.make("rules", thresholds=Thresholds(dead=0.1)).thresholds.dead == 0.1
