@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engineers.report import SliceResult, Split
@@ -92,7 +92,9 @@ class Tally(BaseModel):
         if outcome.failure and not outcome.success:
             counts.failures[outcome.failure] += 1
 
-    def observe_many(self, slices: Sequence[str], successes: ArrayLike, scores: ArrayLike | None = None) -> None:
+    def observe_many(
+        self, slices: Sequence[Any] | NDArray[Any], successes: ArrayLike, scores: ArrayLike | None = None
+    ) -> None:
         """Count finished episodes, all of them first visits. Without ``scores``, a success scores 1 and a failure 0."""
         won = np.asarray(successes, dtype=float)
         points = won if scores is None else np.asarray(scores, dtype=float)
@@ -122,7 +124,46 @@ class Tally(BaseModel):
         return self.model_dump(exclude_defaults=True)
 
     def _counts(self, name: str, repeat: bool) -> Counts:
-        return (self.repeats if repeat else self.first).setdefault(name, Counts())
+        part = self.repeats if repeat else self.first
+        if name not in part:
+            part[name] = Counts()
+        return part[name]
+
+
+class Arriving:
+    """A tally of many episodes, in small arrays: they are kept as they come, and summed when it is read."""
+
+    MOST = 100_000  # episodes that are kept
+
+    def __init__(self, tally: Tally | None = None) -> None:
+        self._tally = Tally() if tally is None else tally
+        self.episodes = self._tally.episodes
+        self._kept: list[tuple[Sequence[Any] | NDArray[Any], ArrayLike, ArrayLike | None]] = []
+        self._room = self.MOST
+
+    def observe(self, outcome: Outcome) -> None:
+        self._tally.observe(outcome)
+        self.episodes += 1
+
+    def observe_many(
+        self, slices: Sequence[Any] | NDArray[Any], successes: ArrayLike, scores: ArrayLike | None = None
+    ) -> None:
+        """As ``Tally.observe_many``; wrong values are found when the tally is read."""
+        self._kept.append((slices, successes, scores))
+        self.episodes += len(slices)
+        self._room -= len(slices)
+        if self._room <= 0:
+            self.read()
+
+    def read(self) -> Tally:
+        """The sum of all episodes so far."""
+        kept, self._kept, self._room = self._kept, [], self.MOST
+        if kept:
+            slices = np.concatenate([np.asarray(one[0], dtype=str) for one in kept])
+            won = np.concatenate([np.asarray(one[1], dtype=float) for one in kept])
+            scores = [np.asarray(one[1] if one[2] is None else one[2], float) for one in kept]
+            self._tally.observe_many(slices, won, np.concatenate(scores))
+        return self._tally
 
 
 def total(tallies: Iterable[Tally]) -> Tally:

@@ -30,7 +30,7 @@ from envtuning.answers import Answer, answer
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import SpecError
-from envtuning.outcomes import Outcome, Tally, total
+from envtuning.outcomes import Arriving, Outcome, Tally, total
 from envtuning.seeds import derive
 
 Unit = Literal["episodes", "iterations", "steps"]
@@ -88,7 +88,8 @@ class EngineerCurriculum(Curriculum):
         self.incidents: list[Incident] = []
         self._questions = 0
         self._amount = 0  # of the stage, in ``unit``
-        self._halves = [Tally(), Tally()]  # of the stage
+        self._halves = [Arriving(), Arriving()]  # of the stage
+        self._looked = False  # at the slices of the first episodes
         self._open: _Question | None = None
         first = self._engineer()
         try:
@@ -107,10 +108,13 @@ class EngineerCurriculum(Curriculum):
         self._count("episodes", 1)
 
     def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
-        names = [str(name) for name in slices]
-        self.slices.raise_unless_known(names)
-        self._half().observe_many(names, successes, scores)
-        self._count("episodes", len(names))
+        """The slices are looked at in the first call, and then once a stage."""
+        half = self._half()
+        half.observe_many(slices, successes, scores)
+        if not self._looked:
+            self._looked = True
+            self.slices.raise_unless_known(half.read().first)
+        self._count("episodes", len(slices))
 
     def advance(self, *, steps: int = 0, iterations: int = 0) -> None:
         self._count("steps", steps)
@@ -120,8 +124,13 @@ class EngineerCurriculum(Curriculum):
         if unit == self.unit:
             self._amount += amount
 
-    def _half(self) -> Tally:
+    def _half(self) -> Arriving:
         return self._halves[2 * self._amount >= self.every or self._open is not None]
+
+    def _read(self) -> list[Tally]:
+        halves = [half.read() for half in self._halves]
+        self.slices.raise_unless_known(name for half in halves for name in half.first)
+        return halves
 
     # The report
 
@@ -137,7 +146,7 @@ class EngineerCurriculum(Curriculum):
             rounds_left=None if self.max_questions is None else max(0, self.max_questions - self._questions),
             unit=self.unit,
             cost={self.unit: float(self._amount)},
-            training_results=outcomes.slice_results(self._halves, "success_rate"),
+            training_results=outcomes.slice_results(self._read(), "success_rate"),
             score_in_words=self.score_in_words,
             history=self.history,
             incidents=self.incidents,
@@ -145,7 +154,7 @@ class EngineerCurriculum(Curriculum):
 
     def metrics(self) -> dict[str, float]:
         """The stage, its shares of the data, and its successes by slice."""
-        summed = total(self._halves)
+        summed = total(self._read())
         found = {"stage": float(self.stage)}
         slices = find_slices(find_knobs(self.config, ("*",)))
         found |= {f"share/{name}": part for name, part in shares_of(dump(self.config), slices).items() if name != WHOLE}
@@ -189,7 +198,7 @@ class EngineerCurriculum(Curriculum):
         if answered.incident is not None:
             self.incidents.append(answered.incident)
         self.history.append(self.report.records()[-1])
-        self._open, self._amount, self._halves = None, 0, [Tally(), Tally()]
+        self._open, self._amount, self._halves = None, 0, [Arriving(), Arriving()]
         self.stage += 1
         return None if answered.config == self.config else answered.config
 
@@ -248,7 +257,7 @@ class EngineerCurriculum(Curriculum):
             one.model_dump(mode="json", exclude={"config"}) | {"config": dump(one.config)} for one in self.proposals
         ]
         state["slices"] = self.slices.names
-        state["halves"] = [half.dump() for half in self._halves]
+        state["halves"] = [half.dump() for half in self._read()]
         state["open"] = None if self._open is None else self._open.report.model_dump(mode="json")
         return state
 
@@ -264,7 +273,7 @@ class EngineerCurriculum(Curriculum):
             Proposal.model_validate(one | {"config": kind.model_validate(one["config"])}) for one in state["proposals"]
         ]
         first, second = state["halves"]
-        self._halves = [Tally.model_validate(first), Tally.model_validate(second)]
+        self._halves = [Arriving(Tally.model_validate(half)) for half in (first, second)]
         self._open = None if state["open"] is None else _Question(StageReport.model_validate(state["open"]))
 
 

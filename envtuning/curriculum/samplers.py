@@ -23,7 +23,7 @@ from engineers.roles import find_slices, share_of, shares_of
 from envtuning.curriculum.curriculum import Column, Config, Curriculum
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import SpecError
-from envtuning.outcomes import Outcome, Tally
+from envtuning.outcomes import Arriving, Outcome, Tally
 
 Rates = NDArray[np.float64]
 
@@ -43,25 +43,28 @@ class Sampler(Curriculum):
             raise SpecError(
                 f"{type(self).__name__} turns the shares of slices, and the config has one: give two or more"
             )
-        self._tally = Tally()  # since the shares were set
-        self.stage = 0
+        self._seen = Arriving()  # since the shares were set
+        self.stage, self._looked = 0, False
 
     def observe(self, outcome: Outcome) -> None:
         self.slices.raise_unless_known([outcome.slice])
-        self._tally.observe(outcome)
+        self._seen.observe(outcome)
 
     def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
-        names = [str(name) for name in slices]
-        self.slices.raise_unless_known(names)
-        self._tally.observe_many(names, successes, scores)
+        self._seen.observe_many(slices, successes, scores)
+        if not self._looked:  # at the first episodes; at all of them, once a stage
+            self._looked = True
+            self.slices.raise_unless_known(self._seen.read().first)
 
     def decide(self) -> Config | None:
-        if self._tally.episodes < self.every:
+        if self._seen.episodes < self.every:
             return None
-        counted = [self._tally.first.get(name) for name in self.names]
+        tally = self._seen.read()
+        self.slices.raise_unless_known(tally.first)
+        counted = [tally.first.get(name) for name in self.names]
         won = np.array([counts.successes if counts else 0 for counts in counted], float)
         played = np.array([counts.episodes if counts else 0 for counts in counted], float)
-        self._tally, self.stage = Tally(), self.stage + 1
+        self._seen, self.stage = Arriving(), self.stage + 1
         parts = mixed_with_uniform(dict(zip(self.names, self.weights(won, played).tolist(), strict=True)), self.floor)
         config = _with_shares(self.config, parts)
         return None if config == self.config else config
@@ -77,7 +80,7 @@ class Sampler(Curriculum):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"stage": self.stage, "slices": self.names, "tally": self._tally.dump()}
+        return super().state_dict() | {"stage": self.stage, "slices": self.names, "tally": self._seen.read().dump()}
 
     def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
         state = adapted(state, self.config, renamed or {})
@@ -87,7 +90,7 @@ class Sampler(Curriculum):
     def _take(self, state: dict[str, Any]) -> None:
         """What a subclass has saved, with an entry for each slice of the config."""
         self.stage = int(state["stage"])
-        self._tally = Tally.model_validate(state["tally"])
+        self._seen = Arriving(Tally.model_validate(state["tally"]))
 
 
 class _ByRate(Sampler):
