@@ -76,7 +76,7 @@ def main() -> None:
 
     torch.set_num_threads(1)
     found = {
-        "sb3": share(sb3, rounds, steps=8_192),
+        "sb3": share(sb3, rounds, steps=32_768),
         "vector": share(vector, rounds, steps=1_500),
         "light": share(vector, rounds, steps=1_500, horizon=2),
     }
