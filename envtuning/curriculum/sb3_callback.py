@@ -74,9 +74,13 @@ class SB3CurriculumCallback(BaseCallback):
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
         rows = self._rows
         self.curriculum.advance(steps=self._old_episodes.copies)
+        ended = []
         for row in (self._old_episodes.ended(dones[::rows]) * rows).tolist():
             arrived = rewards[row] > 0 and not infos[row].get("TimeLimit.truncated", False)
-            self.curriculum.observe(outcome_of(infos[row], bool(arrived), self.success_key, self.slice_of))
+            ended.append(outcome_of(infos[row], bool(arrived), self.success_key, self.slice_of))
+        if ended:
+            names, won, scores, *_ = zip(*ended, strict=True)
+            self.curriculum.observe_many(names, won, scores)
         config = self.curriculum.next()
         if config is not None:
             self._swap(config)
