@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from envtuning.curriculum.apply import Apply, apply_config
 from envtuning.curriculum.curriculum import Config, Curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.curriculum.wrappers import attached
+from envtuning.errors import RunError, SpecError
 from envtuning.extras import needs
 from envtuning.outcomes import Outcome
 
@@ -22,6 +24,7 @@ except ImportError as error:
     raise needs("RLlibCurriculumCallback", error) from None
 
 ResultCurriculum = Callable[[dict[str, Any]], Config | None]  # train()'s result → the next config, or None
+STATE = "curriculum.json"  # in a checkpoint's folder
 OUTCOMES = ("success", "valid")  # entries of a lake's info at an episode's end; a result has their means
 
 
@@ -49,6 +52,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         super().__init__()
         self.curriculum, self.success_key, self.slice_of = curriculum, success_key, slice_of
         self._apply = apply
+        self._begun = False  # whether the curriculum is that of this training: from its first iteration, or restored
         self.config: Config | None = None  # in force on every runner; None until the first swap
 
     @classmethod
@@ -88,6 +92,31 @@ class RLlibCurriculumCallback(RLlibCallback):
                     partial(_apply_to_runner, config=config, apply=callback._apply), timeout_seconds=timeout_seconds
                 )
 
+    @classmethod
+    def save(cls, algorithm: Algorithm, path: str | Path) -> Path:
+        """``algorithm.save_to_path(path)``, with the curriculum's state in the same folder."""
+        folder = Path(algorithm.save_to_path(str(path)))
+        cls._curriculum_of(algorithm).save(folder / STATE)
+        return folder
+
+    @classmethod
+    def restore(cls, algorithm: Algorithm, path: str | Path) -> None:
+        """After ``from_checkpoint(path)`` or ``restore_from_path(path)``: the curriculum goes on as it was when ``save`` wrote the folder."""
+        curriculum, callback = cls._curriculum_of(algorithm), cls.of(algorithm)
+        curriculum.load(Path(path) / STATE)
+        callback._begun = True
+        if curriculum.config is not None:
+            cls.swap(algorithm, curriculum.config)
+
+    @classmethod
+    def _curriculum_of(cls, algorithm: Algorithm) -> Curriculum:
+        curriculum = cls.of(algorithm).curriculum
+        if not isinstance(curriculum, Curriculum):
+            raise SpecError(
+                f"this Algorithm follows a {type(curriculum).__name__}, which has no state: swap configs by hand"
+            )
+        return curriculum
+
     def on_algorithm_init(self, *, algorithm: Algorithm, **_: Any) -> None:
         """The configs must fit the spaces, and training begins with the curriculum's current config."""
         if isinstance(self.curriculum, Curriculum):
@@ -98,6 +127,12 @@ class RLlibCurriculumCallback(RLlibCallback):
 
     def on_train_result(self, *, algorithm: Algorithm, result: dict[str, Any], **_: Any) -> None:
         if isinstance(self.curriculum, Curriculum):
+            if not self._begun and int(result["training_iteration"]) > 1:
+                raise RunError(
+                    "this Algorithm continues from a checkpoint, and its curriculum would begin anew: write checkpoints by "
+                    "RLlibCurriculumCallback.save(algorithm, path), and call RLlibCurriculumCallback.restore(algorithm, path) first"
+                )
+            self._begun = True
             for outcome in chain.from_iterable(algorithm.env_runner_group.foreach_env_runner(_take_ended)):
                 self.curriculum.observe(outcome)
             self.curriculum.advance(steps=_new_steps(result), iterations=1)

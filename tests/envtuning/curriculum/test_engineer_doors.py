@@ -1,0 +1,193 @@
+"""An engineer behind every door of a trainer: it reads each episode that began and ended on the config in force, once."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import mapf_frozenlake as mfl
+from engineers import Engineer, Proposal
+from envtuning import CurriculumParallelEnv, CurriculumVectorEnv, EngineerCurriculum
+from envtuning.errors import RunError
+
+EVERY = 30
+
+
+def lakes(small: float) -> mfl.LakeConfig:
+    """Lakes of one size: 3×3 or 4×4."""
+    return mfl.LakeConfig(slices={3: {"share": small}, 4: {"share": 1 - small}}, num_agents=2, horizon=5)
+
+
+class Turns(Engineer):
+    """3×3 and 4×4 by turns."""
+
+    name = "turns"
+
+    def propose(self, report: Any, current: Any, editable: Any = None) -> Proposal[Any]:
+        return Proposal(config=lakes(float(report.stage % 2)))
+
+
+class Ended:
+    """The episodes that ended, by slice, seen at the environment itself; those of a size that is not in force began before a swap."""
+
+    def __init__(self) -> None:
+        self.curriculum = EngineerCurriculum(Turns(), lakes(1.0), every=EVERY)
+        self.counted: Counter[str] = Counter()
+
+    def saw(self, names: Any) -> None:
+        in_force = "3" if self.curriculum.config.slices[3].share else "4"
+        self.counted.update(str(name) for name in names if str(name) == in_force)
+
+    def check(self, stages: int = 3) -> None:
+        tables = [record.training_results for record in self.curriculum.history]
+        assert len(tables) >= stages
+        for stage, table in enumerate(tables):
+            assert [row.name for row in table] == ["4" if stage % 2 else "3"]
+            assert table[0].episodes >= EVERY
+        rows = [row for table in [*tables, self.curriculum.report.training_results] for row in table]
+        told: Counter[str] = Counter()
+        for row in rows:
+            told[row.name] += row.episodes
+        assert told == self.counted
+        assert {record.config["slices"]["3"]["share"] for record in self.curriculum.history} == {0.0, 1.0}
+
+
+def test_a_vector_environment():
+    ended = Ended()
+    envs = gym.make_vec(
+        "MAPFFrozenLake-v0", num_envs=8, config=lakes(1.0), max_size=4, vectorization_mode="vector_entry_point"
+    )
+    step = envs.step
+
+    def watched(actions):
+        result = step(actions)
+        done = result[2] | result[3]
+        ended.saw(result[4]["slice"][done] if done.any() else ())
+        return result
+
+    envs.step = watched
+    wrapped = CurriculumVectorEnv(envs, ended.curriculum, success_key="valid")
+    wrapped.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        wrapped.step(rng.integers(0, 5, (8, 2)))
+    ended.check()
+
+
+def test_pettingzoo():
+    ended = Ended()
+    env = mfl.mapf_frozenlake_v0.parallel_env(config=lakes(1.0), max_size=4)
+    wrapped = CurriculumParallelEnv(env, ended.curriculum, success_key="valid")
+    rng = np.random.default_rng(0)
+    for episode in range(120):
+        wrapped.reset(seed=episode)
+        while env.agents:
+            *_, infos = wrapped.step({agent: int(rng.integers(0, 5)) for agent in env.agents})
+        ended.counted[str(next(iter(infos.values()))["slice"])] += 1  # an episode ends before the next config applies
+    ended.check()
+
+
+@pytest.mark.parametrize("interface", ["lakes", "agents", "copies", "processes"])
+def test_stable_baselines3(interface, tmp_path):
+    pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import CheckpointCallback
+    from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+
+    from envtuning import SB3CurriculumCallback
+
+    room = {"config": lakes(1.0), "max_size": 4, "window": 3}
+    made = {
+        "lakes": lambda: mfl.sb3_vec_env(4, **room),
+        "agents": lambda: mfl.sb3_vec_env(4, per_agent=True, **room),
+        "copies": lambda: DummyVecEnv([lambda: gym.make("MAPFFrozenLake-v0", flat=True, **room)] * 4),
+        "processes": lambda: SubprocVecEnv(
+            [partial(gym.make, "mapf_frozenlake:MAPFFrozenLake-v0", flat=True, **room)] * 2
+        ),
+    }
+    ended, envs = Ended(), made[interface]()
+    step_wait, rows = envs.step_wait, getattr(envs, "rows_per_lake", 1)
+
+    def watched():
+        result = step_wait()
+        ended.saw(info["slice"] for info, done in list(zip(result[3], result[2], strict=True))[::rows] if done)
+        return result
+
+    envs.step_wait = watched
+    model = PPO("MlpPolicy", envs, n_steps=8, batch_size=32, n_epochs=1, device="cpu", seed=0)
+    callback = SB3CurriculumCallback(
+        ended.curriculum, success_key="valid", checkpoints=CheckpointCallback(100, str(tmp_path), "model")
+    )
+    model.learn(1_200, callback=callback)
+    if interface == "processes":  # nobody can say on what config the first episodes began, so they are left out
+        ended.counted["3"] -= envs.num_envs
+    ended.check()
+    checkpoint = sorted(tmp_path.glob("model_*_steps.zip"), key=lambda path: int(path.stem.split("_")[1]))[-1]
+    again = SB3CurriculumCallback(EngineerCurriculum(Turns(), lakes(1.0), every=EVERY), success_key="valid")
+    again.load(checkpoint)
+    stage = again.curriculum.stage
+    assert stage >= 2
+    other = made["lakes"]()
+    PPO("MlpPolicy", other, n_steps=8, batch_size=32, n_epochs=1, device="cpu").learn(400, callback=again)
+    assert again.curriculum.stage > stage
+    assert other.get_config() == again.curriculum.config
+    envs.close()
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("runners", [0, 2])
+def test_rllib(ray_session, runners, tmp_path):
+    pytest.importorskip("ray", reason="needs Ray: pip install 'mapf-frozenlake[rllib]'")
+    from ray import cloudpickle
+    from ray.rllib.algorithms.ppo import PPOConfig
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # remote runners know no tests
+    from envtuning import RLlibCurriculumCallback
+    from envtuning.curriculum.apply import config_below
+    from envtuning.worlds.lakes.rllib_envs import register_lakes
+
+    register_lakes()
+    curriculum = EngineerCurriculum(Turns(), lakes(1.0), every=EVERY)
+    settings = (
+        PPOConfig()
+        .environment("lakes", env_config={"config": lakes(1.0), "max_size": 4, "window": 3})
+        .env_runners(
+            num_env_runners=runners, num_envs_per_env_runner=4, num_cpus_per_env_runner=0.5,
+            gym_env_vectorize_mode="vector_entry_point",
+        )
+        .training(train_batch_size_per_learner=128, minibatch_size=64, num_epochs=1)
+        .callbacks(RLlibCurriculumCallback.following(curriculum, success_key="valid"))
+        .debugging(log_level="ERROR")
+    )  # fmt: skip
+    algorithm = settings.build_algo()
+    for _ in range(6):
+        algorithm.train()
+    decides = RLlibCurriculumCallback.of(algorithm).curriculum
+    tables = [record.training_results for record in decides.history]
+    assert len(tables) >= 3
+    assert [[row.name for row in table] for table in tables] == [
+        ["4" if stage % 2 else "3"] for stage in range(len(tables))
+    ]
+    folder = RLlibCurriculumCallback.save(algorithm, tmp_path / "checkpoint")
+    state = decides.state_dict()
+    algorithm.stop()
+    again = type(algorithm).from_checkpoint(str(folder))
+    with pytest.raises(RunError, match=r"call RLlibCurriculumCallback.restore\(algorithm, path\) first"):
+        again.train()
+    RLlibCurriculumCallback.restore(again, folder)
+    restored = RLlibCurriculumCallback.of(again).curriculum
+    assert restored.state_dict() == state
+    on = again.env_runner_group.foreach_env_runner(
+        lambda runner: None if runner.env is None else config_below(runner.env)
+    )
+    assert {config for config in on if config is not None} == {restored.config}
+    for _ in range(3):
+        again.train()
+    assert restored.stage > state["stage"]
+    again.stop()
