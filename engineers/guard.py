@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from engineers.knobs import KnobError, changes, dump, find_knobs, validated
 from engineers.proposal import ConfigT, Proposal
-from engineers.report import StageRecord
+from engineers.report import StageRecord, trained_on
 from engineers.roles import find_slices, shares_of
 
 WORKING_RATE = 0.5  # a slice works from this rate of the objective on
@@ -111,7 +111,8 @@ def _dropped(
     """Working slices that would lose more than ``max_drop`` of their part of the data at once."""
     if not history:
         return []
-    rates = {r.name: r.metrics[objective] for r in history[-1].results if r.episodes and objective in r.metrics}
+    table = history[-1].results or trained_on(history[-1])
+    rates = {row.name: rate for row in table if (rate := row.rate(objective)) is not None}
     slices = find_slices(find_knobs(current, ("*",)))
     before, after = shares_of(dump(current), slices), shares_of(dump(config), slices)
     refusals = []

@@ -17,6 +17,8 @@ from engineers.report import SliceResult, Split
 from engineers.roles import natural_key
 
 SCORE = "score"  # the metric that holds the mean score of a slice
+SUCCESS = "success"
+MEANS = (SUCCESS, SCORE)
 ROUNDING = 1e-6  # relative: a sum of scores may exceed its bound by this
 
 
@@ -119,6 +121,12 @@ class Tally(BaseModel):
     def episodes(self) -> int:
         """All episodes, repeats too."""
         return sum(counts.episodes for part in (self.first, self.repeats) for counts in part.values())
+
+    def mean(self, what: str) -> float | None:
+        """The mean of one of ``MEANS`` over all first visits; None without any."""
+        episodes = sum(counts.episodes for counts in self.first.values())
+        sums = (counts.successes if what == SUCCESS else counts.score_sum for counts in self.first.values())
+        return sum(sums) / episodes if episodes else None
 
     def dump(self) -> dict[str, Any]:
         return self.model_dump(exclude_defaults=True)

@@ -21,6 +21,7 @@ from engineers.report import StageReport
 from envtuning import atomic
 from envtuning.answers import answer
 from envtuning.errors import RunError
+from envtuning.loop.kept import with_kept_slices
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import Choice, Stage
@@ -68,7 +69,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
         atomic.write_text(stage.path / TRACEBACK, trace)
         incidents = [one.model_copy(update={"message": f"{one.message} ({TRACEBACK} says where)"}) for one in incidents]
     return Choice(
-        config=answered.config,
+        config=with_kept_slices(log.plan, stage, answered.config),
         engineer=_author(answered.proposal, name),
         proposal=answered.proposal,
         incidents=incidents,

@@ -31,6 +31,7 @@ from envtuning.trainees.base import OUTCOMES, Metrics, Trainee, TrainingDiverged
 from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
 from envtuning.worlds.world import Cases
 
+RULE_CHECKS = 10  # in a stage, of a rule that reads no validation
 DRAWN_ANEW = ("diverged", "generation_failed")  # incidents after which the same seeds would fail in the same way
 
 
@@ -79,15 +80,16 @@ class Attempt(BaseModel):
 
     def run_to_end(self, trainee: Trainee) -> None:
         """Train until the budget is spent or the stage's rule ends it, then validate and play the probe."""
-        session, stage, every = self.session, self.session.stage, self.session.spec.suites.validate_every
-        unvalidated = 0
+        session, stage, suites = self.session, self.session.stage, self.session.spec.suites
+        every = suites.every or self._until_rule_is_checked
+        since = 0
         while (left := self._left()) > 0:
-            until_validation = every - unvalidated if every else left
-            unvalidated += self._train(min(left, until_validation, self._until_next_fade()))
+            until_check = every - since if every else left
+            since += self._train(min(left, until_check, self._until_next_fade()))
             self.stretch += 1
-            if every and unvalidated >= every:
-                decision = self._validate_and_decide()
-                unvalidated = 0
+            if every and since >= every:
+                decision = self._validate_and_decide() if suites.every else self._decide()
+                since = 0
                 if decision.advance:
                     break
                 if self._left() > 0 and trainee.checkpoints_inside:
@@ -95,8 +97,13 @@ class Attempt(BaseModel):
                         inside.keep(session.log.files, stage.path, self.stretch, as_text(self), trainee.save)
         if not self.stretch:
             self._say_once("not_trained", self._why_not_trained())
-        if not self.episodes or unvalidated:
+        if suites.last_alone and not self._ends_the_run:
+            decision = self._decide()
+            self._warn_if_nothing_is_seen()
+        elif not self.episodes or (suites.every and since):
             decision = self._validate_and_decide()
+        else:
+            decision = self._decide()
         spent_all = f"the budget of {max(0, session.allowance):,} {self.unit.replace('_', ' ')} is spent"
         self.reason = decision.reason if decision.advance else spent_all
         if not decision.advance and decision.reason:
@@ -109,7 +116,8 @@ class Attempt(BaseModel):
     @property
     def plays_probe(self) -> bool:
         """By default the policy plays it only if training gave no outcomes; without playing, it shows what the config draws."""
-        return not self.outcomes or self.session.spec.suites.probe_per_slice is not None
+        suites = self.session.spec.suites
+        return not suites.last_alone and (not self.outcomes or suites.probe_per_slice is not None)
 
     @property
     def trainee(self) -> Trainee:
@@ -264,9 +272,34 @@ class Attempt(BaseModel):
         self.validations.append(found)
         self.note("validation", spent=self.spent[self.unit], **found)
         session.observer.validated(session.stage, found)
-        rule, objective = self._listed.advance_when, plan.world.about.objective
-        history = History(self.iterations, self.validations, self._spent_now, self.unit, objective)
+        return self._decide()
+
+    def _decide(self) -> Decision:
+        rule, objective = self._listed.advance_when, self.session.plan.world.about.objective
+        history = History(self.iterations, self.validations, self.outcomes, self._spent_now, self.unit, objective)
         return rule.decide(history) if rule is not None else Decision(False, "")
+
+    @property
+    def _until_rule_is_checked(self) -> int | None:
+        """How much is trained before a rule that reads no validation is checked; None without such a rule."""
+        rule = self._listed.advance_when
+        return max(1, self.session.allowance // RULE_CHECKS) if rule is not None and not rule.reads_validation else None
+
+    @property
+    def _ends_the_run(self) -> bool:
+        """Whether no stage follows, as far as this attempt has come."""
+        spec, log = self.session.spec, self.session.log
+        if self.session.stage.number < len(spec.stages) - 1:
+            return False
+        return spec.total is None or spec.total <= log.state.spent.get(self.unit, 0) + self.spent[self.unit]
+
+    def _warn_if_nothing_is_seen(self) -> None:
+        if not self.outcomes and self.session.spec.asks_an_engineer:
+            self._say_once(
+                "other",
+                "the trainee gives no outcomes of training, and suites.validate is 'last', so the engineer sees nothing: let it give "
+                "outcomes, or set suites.validate to 'stages'",
+            )
 
     # Fading
 

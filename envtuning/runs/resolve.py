@@ -77,10 +77,10 @@ def _raise_unless_decided(plan: Plan, number: int) -> None:
             f"{place} looks at {', '.join(sorted(missing))}, but the world {spec.world.name!r} reports only "
             f"{', '.join(sorted(validated))}: choose among these"
         )
-    if spec.suites.validate_every is None:
+    if rule.reads_validation and spec.suites.every is None:
         raise SpecError(
-            f"{place} is checked at each validation inside a stage, but suites.validate_every is null: "
-            "set it to an amount, or leave the rule out"
+            f"{place} reads validations inside a stage, but suites.validate is {spec.suites.validates!r}: set it to 'every N', let the "
+            "rule read training (on: training), or leave the rule out"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -136,12 +137,36 @@ class EngineerSpec(Named):
         return self if name == self.name else self.model_copy(update={"name": name, "options": self.common_options})
 
 
+OLD_VALIDATE = "validate_every"
+
+
+def _when_to_validate(given: str) -> str:
+    if not re.fullmatch(r"last|stages|every [1-9]\d{0,15}", given):
+        raise ValueError(f"{given!r:.40} is no time to validate: write last, stages, or every N (every 2500)")
+    return given
+
+
+def _validate_of(every: int | None) -> str:
+    return "stages" if every is None else f"every {every}"
+
+
+def with_todays_names(spec: Any) -> Any:
+    """A stored run's spec whose suites may have a name of before."""
+    suites = spec.get("suites") if isinstance(spec, dict) else None
+    if not isinstance(suites, dict) or OLD_VALIDATE not in suites:
+        return spec
+    renamed = {name: value for name, value in suites.items() if name != OLD_VALIDATE}
+    return spec | {"suites": renamed | {"validate": _validate_of(suites[OLD_VALIDATE])}}
+
+
 class SuiteSpec(Frozen):
-    """How much is validated, probed and tested. Validation and probes are charged to the budget; the test is not.
+    """How much is validated, probed and tested, and when. Validation and probes are charged to the budget; the test is not.
 
     The held-out sets belong to the target and to these seeds, not to the run's seed: tables of different seeds are about the
     same cases. While you develop, leave the test out (``test_per_slice: 0``), or give the final one a ``test_seed`` of its own.
     """
+
+    model_config = ConfigDict(populate_by_name=True)  # BaseModel has a method ``validate``
 
     validation_per_slice: int = Field(
         50,
@@ -162,16 +187,53 @@ class SuiteSpec(Frozen):
         description="Number of cases for each slice that are drawn from the stage's own config and played after the stage; null: 20 "
         "if the trainee gives no outcomes of training, else none is played.",
     )
-    validate_every: int | None = Field(
-        None,
-        ge=1,
-        description="How much of the budget is spent between two validations inside a stage; null: validate at its end only.",
+    validates: Annotated[str, AfterValidator(_when_to_validate)] = Field(
+        "stages",
+        alias="validate",
+        description="When the policy is validated: 'last' (after the last stage alone), 'stages' (after each), or 'every N' (also inside a "
+        "stage, each time that N of the budget is spent).",
+    )
+    training_per_slice: int = Field(
+        8,
+        ge=0,
+        le=MOST_CASES,
+        description="Where only the last stage is validated: about how many training questions a stage has of each slice of the target at "
+        "least, whatever the engineer writes, because a slice without any cannot be seen.",
     )
     failure_cases: int = Field(6, ge=0, le=1_000, description="Number of failed cases shown in the report.")
     seed: int = Field(SUITE_SEED, ge=0, le=HIGHEST_SEED, description="Seed of the validation set.")
     test_seed: int | None = Field(
         None, ge=0, le=HIGHEST_SEED, description="Seed of the test set; null: the same as `seed`."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_today(cls, given: Any) -> Any:
+        if isinstance(given, dict) and OLD_VALIDATE in given:
+            raise ValueError(
+                f"{OLD_VALIDATE} is called validate now: write validate: {_validate_of(given[OLD_VALIDATE])}"
+            )
+        return given
+
+    @model_validator(mode="after")
+    def _charges_nothing_before_the_end(self) -> SuiteSpec:
+        if self.last_alone and self.probe_per_slice:
+            raise ValueError(
+                f"validate: last charges no test before the end, and probe_per_slice: {self.probe_per_slice} would after every stage: "
+                "leave one of them out"
+            )
+        return self
+
+    @property
+    def last_alone(self) -> bool:
+        """Whether no test is charged before the end."""
+        return self.validates == "last"
+
+    @property
+    def every(self) -> int | None:
+        """How much of the budget is spent between two validations inside a stage; None: none is inside."""
+        _, _, amount = self.validates.partition("every ")
+        return int(amount) if amount else None
 
     @property
     def seed_of_test(self) -> int:

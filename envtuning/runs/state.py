@@ -16,7 +16,7 @@ from engineers.proposal import Proposal, Usage
 from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from envtuning.outcomes import Tally
 from envtuning.runs.checked import Files
-from envtuning.runs.sections import MOST_SPENT
+from envtuning.runs.sections import MOST_SPENT, with_todays_names
 from envtuning.runs.spec import RunSpec
 from envtuning.worlds.episodes import Amounts, Episode
 
@@ -54,7 +54,7 @@ class RunRecord(_Record):
     format: int = FORMAT
     created: str
     versions: dict[str, str]
-    spec: RunSpec
+    spec: Annotated[RunSpec, BeforeValidator(with_todays_names)]
 
 
 class Choice(_Record):

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, pstdev
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engineers.shared.counts import counted
+from envtuning.outcomes import MEANS, Tally
 
 
 @dataclass
@@ -21,6 +22,7 @@ class History:
 
     iterations: list[dict[str, float]] = field(default_factory=list)  # the trainee's metrics, one entry per iteration
     validations: list[dict[str, float]] = field(default_factory=list)  # the rates of each
+    outcomes: list[Tally] = field(default_factory=list)  # of training, by iteration
     spent: int = 0  # in this stage, in the budget's unit, with validation
     unit: str = "env_steps"  # the budget's
     objective: str = "success_rate"  # the default metric of the rules
@@ -45,31 +47,61 @@ class _Rule(BaseModel):
         """The validation metrics that it names."""
         return frozenset()
 
+    @property
+    def reads_validation(self) -> bool:
+        return False
+
 
 class _MetricRule(_Rule):
-    """Looks at one validation metric."""
+    """Looks at one metric: of validation, or of training's outcomes by iteration."""
 
-    metric: str | None = Field(None, description="Validation metric to look at; null: the world's objective.")
+    on: Literal["validation", "training"] = Field("validation", description="Where the metric is measured.")
+    metric: str | None = Field(
+        None,
+        description="Metric to look at. Of validation, null is the world's objective; of training it is success or score, null: success.",
+    )
+
+    @model_validator(mode="after")
+    def _is_measured_there(self) -> Self:
+        if not self.reads_validation and self.metric not in (None, *MEANS):
+            raise ValueError(
+                f"metric is {self.metric!r:.40}, and training has {' and '.join(MEANS)}: give one of these"
+            )
+        return self
 
     def looks_at(self) -> frozenset[str]:
-        return frozenset({self.metric} if self.metric else ())
+        return frozenset({self.metric} if self.metric and self.reads_validation else ())
+
+    @property
+    def reads_validation(self) -> bool:
+        return self.on == "validation"
+
+    def seen(self, history: History) -> tuple[str, list[float]]:
+        """The metric's name and its values, oldest first."""
+        if self.reads_validation:
+            metric = self.metric or history.objective
+            return metric, [entry[metric] for entry in history.validations if metric in entry]
+        metric = self.metric or MEANS[0]
+        means = (tally.mean(metric) for tally in history.outcomes)
+        return f"{metric} in training", [mean for mean in means if mean is not None]
 
 
 class Converged(_MetricRule):
-    """The validation metric has stopped rising: the mean of the last window is at most ``min_gain`` above the one before."""
+    """The metric has stopped rising: the mean of the last window is at most ``min_gain`` above the one before."""
 
     rule: Literal["converged"] = "converged"
-    window: int = Field(2, ge=1, description="Validations per window; two windows are compared.")
+    window: int = Field(
+        2, ge=1, description="Validations (or iterations of training) per window; two windows are compared."
+    )
     min_gain: float = Field(0.02, ge=0.0, description="A rise of at most this much counts as no rise.")
 
     def decide(self, history: History) -> Decision:
-        metric = self.metric or history.objective
-        values = [entry[metric] for entry in history.validations if metric in entry]
-        needed = 2 * self.window
+        metric, values = self.seen(history)
+        needed, noun = 2 * self.window, "validation" if self.reads_validation else "iteration"
         if len(values) < needed:
-            return Decision(False, f"{metric}: {len(values)} of {needed} validations needed to judge convergence")
+            return Decision(False, f"{metric}: {len(values)} of {needed} {noun}s needed to judge convergence")
         before, now = fmean(values[-needed : -self.window]), fmean(values[-self.window :])
-        over = f"{before:.3f} to {now:.3f} over {counted(self.window, 'validation')}"
+        over = f"{before:.3f} to {now:.3f} over {counted(self.window, noun)}"
         if now - before <= self.min_gain:
             return Decision(True, f"{metric} converged: {over}")
         return Decision(False, f"{metric} still rises: {over}")
@@ -112,16 +144,16 @@ class GradNormStable(_Rule):
 
 
 class Reached(_MetricRule):
-    """The latest validation metric is at least ``value``."""
+    """The latest value of the metric is at least ``value``."""
 
     rule: Literal["reached"] = "reached"
     value: float
 
     def decide(self, history: History) -> Decision:
-        metric = self.metric or history.objective
-        latest = next((entry[metric] for entry in reversed(history.validations) if metric in entry), None)
-        if latest is None:
-            return Decision(False, f"{metric}: not validated yet")
+        metric, values = self.seen(history)
+        if not values:
+            return Decision(False, f"{metric}: not {'validated' if self.reads_validation else 'measured'} yet")
+        latest = values[-1]
         reached = latest >= self.value
         return Decision(reached, f"{metric} {latest:.3f} is {'at least' if reached else 'below'} {self.value:g}")
 
@@ -143,6 +175,10 @@ class _Rules(_Rule):
 
     def looks_at(self) -> frozenset[str]:
         return frozenset().union(*(rule.looks_at() for rule in self.rules))
+
+    @property
+    def reads_validation(self) -> bool:
+        return any(rule.reads_validation for rule in self.rules)
 
 
 class All(_Rules):

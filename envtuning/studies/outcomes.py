@@ -39,6 +39,7 @@ class Outcome:
     incidents: int
     fallbacks: int  # answers after which the current config was kept
     curve: Curve = ()  # empty in old stored outcomes
+    tests: float = 0.0  # part of the run's cost that validation and probes took; 0 in old stored outcomes
 
 
 def outcome_of(run: RunLog, arm: str) -> Outcome:
@@ -60,7 +61,14 @@ def outcome_of(run: RunLog, arm: str) -> Outcome:
         incidents=len(run.state.incidents()),
         fallbacks=fallbacks(run.state),
         curve=curve,
+        tests=tests_of(run.state, run.plan.unit),
     )
+
+
+def tests_of(state: RunState, unit: str) -> float:
+    """The part of the run's cost that validation and probes took, in the attempts that count."""
+    charged = sum(stage.done.validated.get(unit, 0) for stage in state.done if stage.done is not None)
+    return charged / max(state.spent.get(unit, 0), 1)
 
 
 def fallbacks(state: RunState) -> int:

@@ -26,6 +26,7 @@ MEANINGS = {  # of columns that need an explanation
     "− best open loop": "mean gain over the best arm that reads nothing (≥ the one-sided 95 % bound over all such arms, and the name of the best)",
     "− lower tiers": "the same over all arms of lower tiers",
     "ignited": f"share of seeds whose validation reached {IGNITED:.0%}, and their median cost until then",
+    "tests": "percent of the run's cost that validation and probes took",
     "fallbacks": "answers after which the current config was kept, in all runs",
 }
 
@@ -60,6 +61,7 @@ class Row:
     spent: dict[str, float]  # by unit, mean per run
     incidents: int  # of all runs together, like fallbacks; an engineer that always fails is the same as `fixed`
     fallbacks: int
+    tests: float  # part of the cost that validation and probes took, the mean
 
 
 Success = Mapping[str, Mapping[int, float]]  # by arm and seed
@@ -147,6 +149,7 @@ def _row(
         spent={unit: fmean(one.spent.get(unit, 0) for one in own) for unit in own[0].spent},
         incidents=sum(one.incidents for one in own),
         fallbacks=sum(one.fallbacks for one in own),
+        tests=fmean(one.tests for one in own),
     )
 
 
@@ -185,6 +188,7 @@ def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> l
             for base in dict.fromkeys(base for row in found if wide for base in row.against)
         },
         "ignited": [_ignition(row) if wide else "" for row in found],
+        "tests": [f"{100 * row.tests:.1f}" if row.tests else "" for row in found],
         "tokens": [f"{row.tokens:,.0f}" if row.tokens else "" for row in found],
         "cost": ["" if row.cost == 0 else money(row.cost) for row in found],
         "incidents": [str(row.incidents or "") for row in found],

@@ -322,7 +322,7 @@ def test_the_four_stages_run_end_to_end(v4, tmp_path):
 
     changes = {f"stages.{n}.budget": 48 for n in range(4)}
     changes |= {"suites.validation_per_slice": 2, "suites.test_per_slice": 2, "suites.probe_per_slice": 2}
-    changes |= {"suites.validate_every": 16, "trainee.options.group": 4, "trainee.options.groups": 2}
+    changes |= {"suites.validate": "every 16", "trainee.options.group": 4, "trainee.options.groups": 2}
     run = start(load_spec("environment-tuning-tools", changes=changes), tmp_path / "run")
     reports = [run.state.stages[number].report for number in range(4)]
     assert [report.config["feedback"] for report in reports] == ["standard", "augmented", "augmented", "standard"]

@@ -21,7 +21,7 @@ def spec_of(*stages: dict, validate_every: int | None = None, **changes: object)
                 "validation_per_slice": VALIDATED,
                 "test_per_slice": TESTED,
                 "probe_per_slice": PROBED,
-                "validate_every": validate_every,
+                "validate": "stages" if validate_every is None else f"every {validate_every}",
             },
         }
         | changes

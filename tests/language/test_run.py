@@ -38,7 +38,7 @@ def make_spec(model: Path, engineer: str = "checkpoint", rounds: int = 2, **chan
             "validation_per_slice": 8,
             "test_per_slice": 6,
             "probe_per_slice": 4,
-            "validate_every": 16,
+            "validate": "every 16",
             "failure_cases": 2,
         },
         "guard": {"max_drop": None},

@@ -38,7 +38,8 @@ def test_the_page_of_results_is_made_from_the_results():
 def test_a_stored_study_is_what_its_outcomes_give_and_has_its_headroom_line(path):
     study = load_study(HERE / f"{path.stem.removeprefix('study_')}.yaml")
     figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
-    figures["runs"] = [{"curve": []} | run for run in figures["runs"]]  # stored before curves were kept
+    figures["runs"] = [{"curve": [], "tests": 0.0} | run for run in figures["runs"]]  # stored before these were kept
+    figures["rows"] = [{"tests": 0.0} | row for row in figures["rows"]]
     summary = from_stored(study)
     assert json.loads(json.dumps(asdict(summary))) == {name: figures[name] for name in asdict(summary)}
     text = path.with_suffix(".md").read_text(encoding="utf-8")

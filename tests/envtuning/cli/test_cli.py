@@ -37,7 +37,7 @@ from tests.envtuning.commands import called
 SMALL = """
 extends: scripted
 name: small
-suites: {validation_per_slice: 4, test_per_slice: 4, probe_per_slice: 2, failure_cases: 2, validate_every: 100000}
+suites: {validation_per_slice: 4, test_per_slice: 4, probe_per_slice: 2, failure_cases: 2, validate: every 100000}
 """
 
 

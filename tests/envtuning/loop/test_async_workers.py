@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 def spec_with(kill_once: str) -> RunSpec:
     described = gym_run({"kind": "gym_worlds:AsyncWalkerTrainee", "options": {"kill_once": kill_once}}, 200)
-    described["suites"]["validate_every"] = None
+    described["suites"]["validate"] = "stages"
     return RunSpec.model_validate(described)
 
 

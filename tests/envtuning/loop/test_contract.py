@@ -11,7 +11,7 @@ from envtuning import loop
 from envtuning.errors import RunError
 from envtuning.loop.contract import TraineeFailed, amounts_in, read_metrics
 from envtuning.runs.log import RunLog
-from envtuning.runs.spec import RunSpec, SpecError, SuiteSpec, TraineeSpec, load_spec
+from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, SuiteSpec, TraineeSpec, load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.runs.transitions import GradNormStable
 from envtuning.trainees import TraineeKind
@@ -40,6 +40,9 @@ class Silent(ScriptedTrainee):
 
 
 def test_what_train_returns_counts_where_nobody_calls_on_iteration(spec, tmp_path, monkeypatch):
+    spec = spec.model_copy(
+        update={"engineer": EngineerSpec(name="fixed")}
+    )  # others read outcomes, which only one gives
     silent = run_with(Silent, spec, tmp_path / "silent", monkeypatch)
     talking = run_with(ScriptedTrainee, spec, tmp_path / "talking", monkeypatch)
     for one, other in zip(silent.state.done, talking.state.done, strict=True):

@@ -61,7 +61,9 @@ def runs():
 
 @pytest.fixture(scope="module")
 def spec() -> RunSpec:
-    small = SuiteSpec(validation_per_slice=6, test_per_slice=6, probe_per_slice=3, validate_every=2000, failure_cases=2)
+    small = SuiteSpec(
+        validation_per_slice=6, test_per_slice=6, probe_per_slice=3, validate="every 2000", failure_cases=2
+    )
     return load_spec("scripted").with_rounds(3).model_copy(update={"seed": 3, "suites": small})
 
 

@@ -395,9 +395,9 @@ def test_a_run_killed_while_a_checkpoint_is_slimmed_goes_on(with_trainee, monkey
         ([{"fade": {"knob": "depth"}}], {}, r"stages\.0\.fade\.knob='depth' is not a number of CountConfig"),
         ([{}, {"fade": {"knob": "hint", "start": 3.0}}], {}, r"stages\.1\..*less than or equal to 1"),
         (
-            [{}, {"advance_when": {"rule": "spent", "amount": 9}}],
+            [{}, {"advance_when": {"rule": "reached", "value": 0.9}}],
             {},
-            r"stages\.1\.advance_when is checked at each validation .* null",
+            r"stages\.1\.advance_when reads validations inside a stage, but suites\.validate is 'stages'",
         ),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
 
 
 def test_a_rule_that_never_holds_ends_with_the_budget_and_says_what_was_missing(recorder, tmp_path):
-    suites = SMALL.model_copy(update={"validate_every": 1000})
+    suites = SMALL.model_copy(update={"validates": "every 1000"})
     run = loop.start(spec_of({"budget": 4000, "advance_when": Reached(value=1.1)}, suites=suites), tmp_path / "run")
     assert "is spent" in run.state.stages[0].done.reason
     assert "below 1.1" in run.state.stages[0].done.reason
@@ -108,7 +108,7 @@ def test_hints_fade_in_steps_from_full_to_the_configs_strength_and_stay_there(re
 
 
 def test_seeds_differ_between_stages_and_stretches_and_repeat_between_runs(recorder, tmp_path):
-    suites = SMALL.model_copy(update={"validate_every": 1000})
+    suites = SMALL.model_copy(update={"validates": "every 1000"})
     spec = spec_of({"budget": 3000}, {"config": "engineer", "budget": 3000}, suites=suites)
     loop.start(spec, tmp_path / "one")
     seeds = [call[3] for call in trained(recorder)]

@@ -28,7 +28,7 @@ from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.world import InfeasibleConfig
 from mapf_frozenlake import LakeConfig
 
-SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=0, probe_per_slice=2, failure_cases=2, validate_every=100_000)
+SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=0, probe_per_slice=2, failure_cases=2, validate="every 100000")
 TESTED = SMALL.model_copy(update={"test_per_slice": 1})
 
 

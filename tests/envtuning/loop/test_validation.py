@@ -25,7 +25,9 @@ from envtuning.worlds.lakes.episodes import behaviour, how_missed, judged, misse
 from envtuning.worlds.lakes.world import LakeWorld
 from mapf_frozenlake import Instance, InstanceSet, LakeConfig, generate, judge, solve
 
-SUITES = SuiteSpec(validation_per_slice=20, test_per_slice=25, probe_per_slice=10, validate_every=2500, failure_cases=6)
+SUITES = SuiteSpec(
+    validation_per_slice=20, test_per_slice=25, probe_per_slice=10, validate="every 2500", failure_cases=6
+)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ def gym_run(trainee: dict[str, Any], budget: int) -> dict[str, Any]:
         "target": {"slices": {9: {"tightness": 1.0}, 12: {"tightness": 1.0}}},
         "stages": [*stages, {"budget": budget}, {"budget": budget}],
         "trainee": trainee,
-        "suites": SUITES | {"validate_every": budget // 2},
+        "suites": SUITES | {"validate": f"every {budget // 2}"},
     }
 
 

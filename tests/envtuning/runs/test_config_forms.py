@@ -84,7 +84,7 @@ def file_of(folder: Path, world: str, target: dict[str, Any], first: dict[str, A
         "engineer": {"name": "rules"},
         "target": target,
         "stages": [{"budget": 1000, "config": first}, {"budget": 1000}],
-        "suites": {"validation_per_slice": 4, "test_per_slice": 2, "probe_per_slice": 2, "validate_every": None},
+        "suites": {"validation_per_slice": 4, "test_per_slice": 2, "probe_per_slice": 2, "validate": "stages"},
     }
     file.write_text(yaml.safe_dump(text))
     return file

@@ -20,7 +20,7 @@ from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
 from tests.envtuning.commands import called
 
-SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=2, validate_every=100_000)
+SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=2, validate="every 100000")
 
 
 @pytest.fixture

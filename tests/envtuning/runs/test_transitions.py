@@ -202,7 +202,13 @@ def test_a_bound_itself_counts_as_met(rule, entries, advance):
 
 
 def test_what_a_rule_asks_for_where_the_file_does_not_say():
-    assert Converged().model_dump() == {"rule": "converged", "metric": None, "window": 2, "min_gain": 0.02}
+    assert Converged().model_dump() == {
+        "rule": "converged",
+        "on": "validation",
+        "metric": None,
+        "window": 2,
+        "min_gain": 0.02,
+    }
     norms = {"rule": "grad_norm_stable", "window": 10, "max_variation": 0.45, "max_drift": 0.25}
     assert GradNormStable().model_dump() == norms
 

@@ -20,7 +20,7 @@ pytest.importorskip("tensorboardX")
 SMALL = """
 extends: scripted
 name: small
-suites: {validation_per_slice: 4, test_per_slice: 0, probe_per_slice: 2, failure_cases: 2, validate_every: 2000}
+suites: {validation_per_slice: 4, test_per_slice: 0, probe_per_slice: 2, failure_cases: 2, validate: every 2000}
 """
 
 
