@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
@@ -32,6 +32,9 @@ from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import SpecError
 from envtuning.outcomes import Arriving, Outcome, Tally, total
 from envtuning.seeds import derive
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Unit = Literal["episodes", "iterations", "steps"]
 UNITS: tuple[Unit, ...] = ("episodes", "iterations", "steps")
@@ -161,6 +164,15 @@ class EngineerCurriculum(Curriculum):
         for name, counts in sorted(summed.first.items()):
             found[f"success/{name}"] = counts.successes / counts.episodes
         return found
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: success by slice over training, and the shares of the data beneath."""
+        from envtuning.curriculum.plot import drawn
+
+        stages = self.history + ([self.report.records()[-1]] if self._amount else [])
+        pieces = find_slices(find_knobs(self.config, ("*",)))
+        shares = [shares_of(dict(stage.config), pieces) for stage in stages]
+        return drawn(stages, self.slices.names, shares, self.unit)
 
     # Questions
 

@@ -295,6 +295,36 @@ def test_a_state_that_a_killed_process_left_goes_on_as_if_it_was_not_killed(tmp_
     assert shares(fed(after, 500, done)) == shares(fed(whole, 500, done))
 
 
+def test_the_picture_has_a_line_a_slice_and_the_shares_of_every_stage(tmp_path):
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    curriculum = EngineerCurriculum(Stub(), Tasks(), every=60)
+    fed(curriculum, 150)
+    figure = curriculum.plot()
+    above, beneath = figure.axes
+    lines = {line.get_label(): line.get_ydata() for line in above.get_lines()}
+    assert set(lines) == {"easy", "middle", "hard"}
+    assert lines["easy"].tolist() == [
+        row.metrics["success_rate"]
+        for table in [*(one.training_results for one in curriculum.history), curriculum.report.training_results]
+        for row in table
+        if row.name == "easy"
+    ]
+    assert above.get_lines()[0].get_xdata().tolist() == [30, 90, 135]
+    assert len(beneath.collections) == 3
+    bottom = beneath.collections[0].get_paths()[0].vertices
+    assert 0.5 / 2.5 in bottom[:, 1].round(6)  # the second stage's share of easy
+    figure.savefig(tmp_path / "picture.png")
+    poles = EngineerCurriculum("rules", Pole(), target=Pole(length=0.3), every=10)
+    for _ in range(25):
+        poles.observe(Outcome("all", True, 1.0))
+        poles.next()
+    assert len(poles.plot().axes[0].get_lines()) == 1
+
+
+class Pole(BaseModel):
+    length: float = Field(1.5, ge=0.1, le=2.0)
+
+
 def test_wrong_arguments_are_refused_at_once():
     for said, given in (
         ("config is a dict", {"config": {}}),
