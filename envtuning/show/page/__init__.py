@@ -18,6 +18,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.state import COMPARISON
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import colour
+from envtuning.show.page.outcomes import outcome_chart, share_chart, slices_seen
 from envtuning.show.page.replays import replays
 from envtuning.show.page.view import RunView, view_run
 
@@ -84,6 +85,9 @@ def render_page(runs: Sequence[RunView], comparison: _Table | None = None) -> st
         progress=progress_chart(arms),
         slice_chart=slice_chart,
         learning_chart=learning_chart,
+        slices_seen=slices_seen,
+        outcome_chart=outcome_chart,
+        share_chart=share_chart,
         replays=replays,
         run_colour=colour,
     )

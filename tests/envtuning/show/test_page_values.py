@@ -14,6 +14,7 @@ from engineers.shared.counts import money
 from envtuning.loop import run as loop
 from envtuning.runs.state import TestRecord
 from envtuning.show.page import _heat, _number, _percent, _template, _told_apart, common_folder, figures
+from envtuning.show.page import outcomes as page_outcomes
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import Chart, Series, colour
 from envtuning.show.page.replays import _choose, replays
@@ -207,6 +208,53 @@ def test_a_training_metric_is_drawn_over_all_that_was_spent_with_a_line_where_a_
         whole,
         borders=[20, 29],
     )
+
+
+def told(spent: int, **slices: tuple[int, int, float]) -> dict:
+    """An iteration whose slices have these episodes, successes and sums of scores."""
+    first = {name: dict(zip(("episodes", "successes", "score_sum"), of, strict=True)) for name, of in slices.items()}
+    return {"kind": "iteration", "spent": spent, "outcomes": {"first": first}}
+
+
+@pytest.fixture
+def shown(monkeypatch) -> RunView:
+    """Two stages; the second has nothing of y."""
+    monkeypatch.setattr(page_outcomes, "draw", lambda chart: chart)
+    run = view(
+        stage(0, 20, lines=(told(5, x=(4, 1, 2.0), y=(4, 4, 4.0)), told(12, x=(4, 2, 3.0), y=(4, 4, 4.0)))),
+        stage(1, 10, lines=(told(10, x=(8, 8, 8.0)), {"kind": "iteration", "spent": 10})),
+    )
+    stages = [
+        replace(one, chosen=SimpleNamespace(config=shares))
+        for one, shares in zip(run.stages, ({"x": 0.5, "y": 0.5}, {"x": 1.0}), strict=True)
+    ]
+    run.log.plan.world.slices = lambda config: config
+    return replace(run, stages=stages)
+
+
+def test_training_is_drawn_slice_by_slice_over_the_whole_run(shown):
+    assert page_outcomes.slices_seen(shown) == ["x", "y"]
+    axis, success, score = page_outcomes.outcome_chart(shown, "x").series
+    assert (axis.x, axis.width) == ([0.0, 30.0], 0.0)
+    assert (success.x, success.y, success.dashed) == ([5, 12, 30], [0.25, 0.5, 1.0], False)
+    assert (score.x, score.y, score.dashed) == ([5, 12, 30], [0.5, 0.75, 1.0], True)
+    _, alone = page_outcomes.outcome_chart(shown, "y").series
+    assert (alone.x, alone.y) == ([5, 12], [1.0, 1.0]), "its score is its success, and the second stage has none of it"
+    assert page_outcomes.outcome_chart(shown, "y").borders == [20]
+
+
+def test_beneath_stand_the_shares_of_the_same_stages(shown):
+    _, share = page_outcomes.share_chart(shown, "y").series
+    assert (share.x, share.y) == ([0, 20, 20, 30], [0.5, 0.5, 0.0, 0.0])
+
+
+def test_many_iterations_are_summed_to_few_points():
+    run = view(stage(0, 1000, lines=tuple(told(n + 1, x=(2, n % 2, 1.0)) for n in range(1000))))
+    found = page_outcomes.tallies(run)
+    assert len(found) == page_outcomes.POINTS
+    assert sum(tally.episodes for _, tally in found) == 2000
+    assert found[-1][0] == 1000
+    assert page_outcomes.slices_seen(view(stage(0, 1))) == []
 
 
 @pytest.mark.parametrize(
