@@ -14,6 +14,7 @@ from envtuning.errors import RunError
 from envtuning.loop import inside
 from envtuning.loop import run as loop
 from envtuning.loop.stage import first_attempt
+from envtuning.outcomes import Outcome, Tally
 from envtuning.runs.checked import Files
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import spec_of
@@ -98,6 +99,41 @@ def test_a_stage_killed_after_such_a_checkpoint_continues_from_it_and_ends_the_s
     assert done == expected
     assert done.attempts == 1 + diverges
     assert not left.exists()
+
+
+@pytest.mark.parametrize("validate", ["every 200", "last"])
+def test_the_outcomes_of_a_half_done_stage_survive_a_kill_bit_for_bit(with_trainee, tmp_path, validate):
+    """Sums of scores that no decimal number holds, with repeats and kinds of failure; the report and all lines are the same bytes."""
+
+    def train(self: Any, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        def tell(metrics: dict[str, Any]) -> None:
+            tally = Tally()
+            for number in range(7):
+                score = ((self.steps + number) % 10) / 7 % 1
+                tally.observe(
+                    Outcome("all", score > 0.8, score, "" if score > 0.8 else "missed", repeat=number % 3 == 0)
+                )
+            on_iteration(metrics | {"outcomes": tally})
+
+        return Long.train(self, config, budget, seed=seed, on_iteration=tell)
+
+    rule = {"rule": "reached", "value": 0.99, "on": "training", "metric": "score"}
+    suites = {"validation_per_slice": 4, "test_per_slice": 4, "validate": validate}
+    spec = spec_of({"budget": 2000, "advance_when": rule}, {"budget": 400}, suites=suites)
+    folders = [tmp_path / name / "run" for name in ("whole", "killed")]
+    with_trainee(Long, saved=[], train=train)
+    loop.start(spec, folders[0])
+    with_trainee(Long, saved=[], train=train, dies_at=900)
+    with pytest.raises(Killed):
+        loop.start(spec, folders[1])
+    (left,) = (folders[1] / "stages" / "00").glob("inside-*")
+    assert json.loads((left / "state.json").read_text())["outcomes"], "half of the stage's"
+    loop.resume(folders[1])
+    for name in ("00/report.json", "00/metrics.jsonl", "01/report.json", "01/metrics.jsonl"):
+        one, other = ((folder / "stages" / name).read_bytes() for folder in folders)
+        assert one == other
+    row = json.loads((folders[1] / "stages" / "00" / "report.json").read_text())["training_results"][0]
+    assert row["repeats"]["episodes"] > 0 < row["failures"]["missed"]
 
 
 def test_what_was_noticed_before_a_kill_changes_no_seed_after_it(with_trainee, tmp_path):
