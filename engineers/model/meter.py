@@ -14,6 +14,7 @@ from engineers.shared.counts import money
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
 CHARACTERS_PER_TOKEN = 2.5  # measured low on purpose: JSON and boards are dense in tokens
+MOST_CHARACTERS = 8  # of a token, over a whole text: a server that reports fewer tokens than this gives is not believed
 BEYOND = 100  # a count beyond this many times the worst case is not believed
 MOST_DOLLARS = 1e6  # of one question
 FREE = ("local/", "live/", "replay/")
@@ -101,14 +102,16 @@ class Meter:
         return Price(0.0, 0.0) if model.startswith(FREE) else listed_price(model)
 
     def _counted(self, reported: Any, text: str, worst: int) -> int:
-        """A provider's count; an estimate if it is missing, and the worst case if it is impossible."""
+        """A provider's count; an estimate if it is missing, the worst case if it is impossible, and the least that the text can take if it is less."""
         if (
             not isinstance(reported, int)
             or isinstance(reported, bool)
             or not 0 <= reported <= BEYOND * max(worst, BEYOND)
         ):
             return max(worst, estimate_tokens(text))
-        return reported or (estimate_tokens(text) if text else 0)
+        if not reported:
+            return estimate_tokens(text) if text else 0
+        return max(reported, len(text) // MOST_CHARACTERS)
 
     def _add(self, model: str, prompt: int, answer: int, cost: float | None = None) -> tuple[int, int, float | None]:
         price = self.price_of(model)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from envtuning.curriculum.curriculum import Config
+from envtuning.errors import SpecError
 
 Apply = Callable[[Any, Config], None]
 
@@ -59,9 +60,13 @@ def raise_unless_fits(env: Any, config: Config) -> None:
     for layer in _layers(env):
         room = getattr(layer, "batch", layer)  # lakes have their limits in their batch
         if hasattr(type(room), "raise_unless_fits"):
-            room.raise_unless_fits(
-                type(room.get_config()).model_validate(config) if isinstance(config, Mapping) else config
-            )
+            known = type(room.get_config())
+            given = known.model_validate(config) if isinstance(config, Mapping) else config
+            if not isinstance(given, known):
+                raise SpecError(
+                    f"the curriculum gave {config!r:.100}, and the environment takes a {known.__name__}: give one"
+                )
+            room.raise_unless_fits(given)
             return
         for copy in getattr(layer, "envs", None) or ():
             raise_unless_fits(copy, config)

@@ -58,7 +58,7 @@ class ScriptedChat:
         reply = self.replies.pop(0)
         if isinstance(reply, ChatError):
             raise reply
-        return Completion(reply, prompt_tokens=100, completion_tokens=10)
+        return Completion(reply, prompt_tokens=1000, completion_tokens=100)
 
 
 @pytest.fixture

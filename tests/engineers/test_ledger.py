@@ -81,7 +81,7 @@ PRICE = Price(1.0, 4.0)  # dollars per million tokens
 @pytest.mark.parametrize(
     ("reply", "took"),
     [
-        (Completion("no", 100, 10), (100, 10)),
+        (Completion("no", 1000, 10), (1000, 10)),
         (Timeout("hang"), None),  # may have been billed: its worst case
         (RateLimited("wait"), (0, 0)),
         (Timeout("cut", spent=Completion("", 7, 3)), (7, 3)),

@@ -79,7 +79,7 @@ def test_an_unknown_price_makes_the_cost_unknown_not_zero():
 
 def test_a_cost_that_the_provider_names_counts():
     meter = Meter()
-    meter.record("openai/unheard-of", ASK, Completion("", 5, 5, cost=0.25))
+    meter.record("openai/unheard-of", ASK, Completion("", 15, 5, cost=0.25))
     assert meter.cost == 0.25
 
 
@@ -98,12 +98,22 @@ def test_the_schema_is_part_of_the_worst_case_in_tokens_and_in_dollars():
                     meter.reserve("m", ASK, schema, 50)
 
 
+def test_a_server_that_counts_less_than_was_sent_and_received_is_not_believed():
+    """A token has eight characters at most, over a whole text."""
+    meter = Meter(max_total_tokens=10_000, price=Price(1.0, 1.0))
+    long = [{"role": "user", "content": "x" * 8_000}]
+    meter.reserve("server/m", long, None, 500)
+    assert meter.record("server/m", long, Completion("y" * 800, 1, 1)) == (1_000, 100, pytest.approx(1_100 / 1e6))
+    assert meter.tokens == 1_100
+    assert meter.record("server/m", long, Completion("y" * 800, 2_000, 200))[:2] == (2_000, 200)
+
+
 def test_a_cost_once_unknown_stays_unknown_whatever_is_known_later():
     meter = Meter()
-    meter.record("openai/unheard-of", ASK, Completion("", 5, 5))
-    meter.record("openai/unheard-of", ASK, Completion("", 5, 5, cost=0.25))
+    meter.record("openai/unheard-of", ASK, Completion("", 15, 5))
+    meter.record("openai/unheard-of", ASK, Completion("", 15, 5, cost=0.25))
     assert meter.cost is None
-    assert (meter.tokens, meter.questions) == (20, 2)
+    assert (meter.tokens, meter.questions) == (40, 2)
 
 
 def reserved(**options):
@@ -117,7 +127,7 @@ def reserved(**options):
 @pytest.mark.parametrize(
     ("said", "prompt", "answer"),
     [
-        (7, 7, 7),
+        (17, 17, 17),
         (0, 41, 11),  # not counted: estimated, at 2.5 characters a token
         (11_600, 11_600, 50),  # a hundred times the worst case is still a count
         (11_601, 116, 50),
@@ -158,10 +168,10 @@ def test_a_failure_with_such_a_count_is_the_worst_case_too_and_one_that_counts_n
     ],
 )
 def test_a_cost_that_can_be_one_counts_and_any_other_is_found_by_the_price(said, cost):
-    by_price = (10 + 4 * 5) / 1e6
-    found = reserved().record("m", ASK, Completion("", 10, 5, cost=said))[2]
+    by_price = (20 + 4 * 5) / 1e6
+    found = reserved().record("m", ASK, Completion("", 20, 5, cost=said))[2]
     assert found == (pytest.approx(by_price) if cost is None else cost)
-    assert Meter().record("openai/unheard-of", ASK, Completion("", 10, 5, cost=said))[2] == cost
+    assert Meter().record("openai/unheard-of", ASK, Completion("", 20, 5, cost=said))[2] == cost
 
 
 def test_what_does_not_fit_is_said_with_what_it_may_take_what_is_left_and_the_remedy():

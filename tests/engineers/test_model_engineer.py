@@ -25,7 +25,7 @@ def test_a_good_reply_becomes_a_proposal(scripted, answer, report, kitchen):
     assert proposal.refusals == []
     assert proposal.engineer == "local/scripted"
     usage = proposal.usage
-    assert (usage.attempts, usage.prompt_tokens, usage.completion_tokens, usage.cost) == (1, 100, 10, 0.0)
+    assert (usage.attempts, usage.prompt_tokens, usage.completion_tokens, usage.cost) == (1, 1000, 100, 0.0)
 
 
 def test_a_model_is_told_the_ranges_of_the_run(scripted, answer, report, kitchen):
@@ -191,13 +191,13 @@ def test_the_usage_of_a_proposal_is_the_sum_of_its_questions_and_unknown_once_on
 
         def complete(self, messages, schema, *, max_tokens):
             last = len(self.costs) == 1
-            return Completion(answer(soup={"steps": 9}) if last else "no", 100, 10, self.costs.pop(0))
+            return Completion(answer(soup={"steps": 9}) if last else "no", 1000, 100, self.costs.pop(0))
 
     assert ask(Priced(0.25, 0.5), report, kitchen).usage.cost == 0.75
     for costs in ((None, 0.5), (0.5, None)):
         usage = ask(Priced(*costs), report, kitchen).usage
         assert usage.cost is None
-        assert (usage.prompt_tokens, usage.completion_tokens, usage.attempts) == (200, 20, 2)
+        assert (usage.prompt_tokens, usage.completion_tokens, usage.attempts) == (2000, 200, 2)
 
 
 def test_of_a_summary_as_of_a_bad_reply_four_thousand_characters_are_repeated(scripted, answer, report, kitchen):

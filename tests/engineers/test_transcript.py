@@ -136,8 +136,8 @@ def test_an_exchange_is_kept_with_all_that_was_asked_and_what_it_took(recorded, 
     assert first.model_dump(exclude={"messages", "seconds", "when"}) == {
         "version": 2, "prompt_version": PROMPT_VERSION, "engineer": "local/scripted", "model": "local/scripted", "context": CONTEXTS["V5"].model_dump(),
         "max_attempts": 3, "stage": 1, "number": 1, "kind": "proposal", "json_schema": AnswerFormat(kitchen).schema,
-        "max_tokens": 4096, "reply": "no", "error": None, "error_kind": "", "prompt_tokens": 100,
-        "completion_tokens": 10, "cost": 0.0,
+        "max_tokens": 4096, "reply": "no", "error": None, "error_kind": "", "prompt_tokens": 1000,
+        "completion_tokens": 100, "cost": 0.0,
     }  # fmt: skip
     assert (summary.json_schema, summary.number) == (None, 0)
     assert datetime.fromisoformat(first.when).tzinfo is not None

@@ -14,6 +14,7 @@ from envtuning.curriculum.apply import apply_config, config_below, raise_unless_
 from envtuning.curriculum.ended import outcome_of
 from envtuning.curriculum.ladder import Ladder
 from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv
+from envtuning.errors import SpecError
 from envtuning.outcomes import Outcome
 
 
@@ -242,3 +243,22 @@ def test_a_parallel_episode_succeeds_when_all_ended_with_a_reward(rewards, termi
 def test_seeds_and_options_go_to_the_environment(interface, inner):
     interface(inner).reset(seed=7, options={"x": 1})
     assert inner.resets == [(7, {"x": 1})]
+
+
+def test_what_is_no_curriculum_and_what_a_curriculum_gives_that_is_no_config_are_refused():
+    import mapf_frozenlake as mfl
+
+    lake = mfl.LakeConfig.single(3, 1, horizon=1)
+
+    def env() -> gym.Env:
+        return gym.make("MAPFFrozenLake-v0", config=lake)
+
+    for given, kind in ((5, "int"), ("easy", "str"), (lake, "LakeConfig")):
+        with pytest.raises(
+            SpecError, match=f"curriculum is a {kind}: give a Ladder, an EngineerCurriculum or a function"
+        ):
+            CurriculumEnv(env(), given)
+    wrapped = CurriculumEnv(env(), lambda success: 5)
+    wrapped.reset(seed=0)
+    with pytest.raises(SpecError, match="the curriculum gave 5, and the environment takes a LakeConfig: give one"):
+        wrapped.step(np.array([4]))  # the horizon
