@@ -230,13 +230,23 @@ class StageReport(_Section):
 
 
 def trained_on(stage: StageReport | StageRecord) -> list[SliceResult]:
-    """Results on the stage's own config: those of training, or else of the probe."""
-    return stage.training_results or stage.own_config_results
+    """Results on the stage's own config: those of training's last half, or else of the probe."""
+    return [_late(row) for row in stage.training_results] or stage.own_config_results
+
+
+def _late(row: SliceResult) -> SliceResult:
+    """The row over the last half of its stage, if it has that: the first half shows an earlier policy. Failures are those of the whole."""
+    half = row.halves[-1] if row.halves else None
+    if half is None:
+        return row
+    success = half.succeeded / half.episodes
+    metrics = {name: half.score if name == "score" and half.score is not None else success for name in row.metrics}
+    return row.model_copy(update={"episodes": half.episodes, "metrics": metrics, "halves": [], "repeats": None})
 
 
 def read_first(stage: StageReport | StageRecord, objective: str) -> list[SliceResult]:
-    """For each slice what training showed; for slices without outcomes, validation, or else the probe."""
-    tables = (stage.own_config_results, stage.results, stage.training_results)
+    """For each slice what training showed last; for slices without outcomes, validation, or else the probe."""
+    tables = (stage.own_config_results, stage.results, trained_on(stage) if stage.training_results else [])
     return list({row.name: row for table in tables for row in table if row.rate(objective) is not None}.values())
 
 

@@ -174,7 +174,7 @@ def evidence_of(
                 played[stage, i] += cases
     best = dict[str, float]()
     for record in records:
-        for name, standing in standings_of(record.training_results, report.blind_scores).items():
+        for name, standing in standings_of(trained_on(record), report.blind_scores).items():
             best[name] = max(best.get(name, 0.0), standing)
     begun = np.array([best.get(piece.name, 0.0) >= BEGUN for piece in slices])
     return Evidence(doses, succeeded, played, begun)
@@ -191,10 +191,8 @@ def _share(record: StageRecord, piece: SliceKnobs) -> float:
 
 
 def _counts(table: Sequence[SliceResult], name: str, objective: str) -> tuple[float, int]:
-    """Successes and episodes; in training those of the last half of the stage, because the first half shows an earlier policy."""
+    """Successes and episodes."""
     for row in table:
-        if row.name == name and row.halves and (late := row.halves[-1]) is not None:
-            return late.succeeded, late.episodes
         if row.name == name and (rate := row.rate(objective)) is not None:
             return rate * row.episodes, row.episodes
     return 0.0, 0

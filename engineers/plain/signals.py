@@ -59,7 +59,7 @@ class Signals:
 def signals(report: StageReport | StageRecord, objective: str, slices: Sequence[SliceKnobs]) -> Signals:
     """The rates of one stage, under the names that the config's slices have. Only a report, which knows blind guesses, has standings."""
     flat = [slice_.name for slice_ in slices] == [WHOLE]
-    standings = standings_of(report.training_results, report.blind_scores) if isinstance(report, StageReport) else {}
+    standings = standings_of(trained_on(report), report.blind_scores) if isinstance(report, StageReport) else {}
     if flat and standings:
         standings = {WHOLE: max(standings.values())}
     return Signals(
@@ -71,11 +71,9 @@ def standings_of(rows: Iterable[SliceResult], blind: Mapping[str, float]) -> dic
     """How far a slice's score surely is from a blind guess (0) to right answers (1): by its interval's lower end."""
     found = {}
     for row in rows:
-        late = row.halves[-1] if row.halves else None  # the first half shows an earlier policy
-        score, episodes = (row.score, row.episodes) if late is None else (late.score, late.episodes)
-        if score is not None:
+        if row.score is not None:
             guess = blind.get(row.name, 0.0)
-            found[row.name] = max(wilson(score, episodes)[0] - guess, 0.0) / max(1 - guess, 1e-9)
+            found[row.name] = max(wilson(row.score, row.episodes)[0] - guess, 0.0) / max(1 - guess, 1e-9)
     return found
 
 

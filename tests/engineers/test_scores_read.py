@@ -98,3 +98,20 @@ def test_rules_gives_more_of_a_slice_whose_score_says_that_it_is_near():
     stage = [row("rises", 0.0, 0.6), row("flat", 0.0, 0.1), row("works", 0.9, 0.9)]
     config = engineers.make("rules").propose(report_of([stage], rounds_left=1), Tasks()).config
     assert config.rises.share > 2 * config.flat.share
+
+
+@pytest.mark.parametrize("name", ["rules", "reader", "failure-share", "give-up", "learnability"])
+def test_what_engineers_read_of_training_is_its_last_half(name):
+    """A stage whose halves differ is read as one that was all the time as its last half."""
+
+    def half(rate):
+        return Split(episodes=200, succeeded=round(200 * rate), score=rate)
+
+    rates = {"rises": 0.3, "flat": 0.2, "works": 0.9}
+    risen = [
+        row(name, late / 2, late / 2).model_copy(update={"halves": [half(0.0), half(late)]})
+        for name, late in rates.items()
+    ]
+    steady = [row(name, late, late, 200) for name, late in rates.items()]
+    proposals = [engineers.make(name).propose(report_of([rows]), Tasks()) for rows in (risen, steady)]
+    assert proposals[0].config == proposals[1].config != Tasks()
