@@ -136,10 +136,12 @@ def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
 def under_other_names(report: StageReport, seed: int) -> StageReport:
     """The report with the outcomes of its slices exchanged: each table keeps its names, and every name gets another's row."""
     other = _exchange([row.name for row in report.results], seed)
+    trained = _exchange([row.name for row in report.training_results], seed)
     return report.model_copy(
         update={
             "results": _renamed(report.results, seed),
             "training_results": _renamed(report.training_results, seed),
+            "blind_scores": {trained.get(name, name): score for name, score in report.blind_scores.items()},
             "own_config_results": _renamed(report.own_config_results, seed),
             "failure_cases": [
                 case.model_copy(update={"slice": other.get(case.slice, case.slice)}) for case in report.failure_cases
