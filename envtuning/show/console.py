@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from engineers.report import Incident, SliceResult, wilson
+from engineers.report import Incident, SliceResult, trained_on, wilson
 from engineers.shared.counts import counted, money
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
@@ -23,6 +23,7 @@ from envtuning.worlds.episodes import pooled
 PRINT_EVERY = 0.1  # of a stage, if the output is not a terminal
 HTML_WIDTH = 160
 KEPT = "kept"
+IN_TRAINING = "*"  # after the rates of a stage that was not validated
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
 
 
@@ -40,7 +41,7 @@ def plain_table(title: str, caption: str | None = None) -> Table:
 
 
 def run_table(run: RunLog) -> Table:
-    """A row for each stage: its name or its config's author, its data, its cost, and its results on the validation suite."""
+    """A row for each stage: its name or its config's author, its data, its cost, and its results on the validation suite, or else in training."""
     spec, world, stages = run.plan.spec, run.plan.world, run.state.stages
     about = world.about
     unfinished = next_task(run.plan, run.state) is not None
@@ -62,10 +63,14 @@ def run_table(run: RunLog) -> Table:
         elif stage.done is None or stage.report is None:
             table.add_row(name, "\n".join(data_summary(run, stage)), bar(stage, listed.budget))
         else:
-            rates = {row.name: row.metrics.get(about.objective) for row in stage.report.results}
+            unvalidated = not stage.report.results
+            told = trained_on(stage.report) if unvalidated else stage.report.results
+            rates = {row.name: row.metrics.get(about.objective) for row in told}
+            mark = IN_TRAINING if unvalidated else ""
+            table.caption = f"{mark} in training" if unvalidated else table.caption
             overall = [percent(stage.done.metrics.get(metric), 1) for metric in about.headings]
             spent = f"{stage.spent(run.plan.unit):,}"
-            cells = [percent(rates.get(name)) if name in rates else "" for name in slices]
+            cells = [percent(rates.get(name)) + mark if name in rates else "" for name in slices]
             table.add_row(name, "\n".join(data_summary(run, stage)), spent, *overall, *cells)
     return table
 

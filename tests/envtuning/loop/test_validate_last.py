@@ -17,6 +17,7 @@ from envtuning.runs.resolve import resolve
 from envtuning.runs.sections import SuiteSpec
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.transitions import Converged, History, Reached
+from envtuning.show.console import run_table
 from envtuning.studies import outcomes as of_study
 from tests.envtuning.counting_runs import TESTED, VALIDATED, spec_of
 from tests.envtuning.counting_world import STEPS, CountTrainee
@@ -81,6 +82,14 @@ def test_an_engineer_that_would_see_nothing_is_told_of(tmp_path):
     run = loop.start(spec_of({}, {}, suites=suites()), tmp_path / "run")
     (incident,) = run.state.incidents()
     assert "the engineer sees nothing" in incident.message
+
+
+def test_a_table_shows_training_where_a_stage_is_not_validated(tmp_path):
+    run = loop.start(spec_of({"budget": 300}, {"budget": 300}, trainee=TELLING, suites=suites()), tmp_path / "run")
+    table = run_table(run)
+    *_, rates = table.columns
+    assert list(rates.cells) == ["25%*", "10%"], "iterations 2 and 3 have 5 of 20"
+    assert table.caption == "* in training"
 
 
 # Rules
