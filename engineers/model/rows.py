@@ -82,13 +82,13 @@ def training_rows(
     scored = have_scores(stages, objective)
     tables = [(stage.stage, {result.name: result for result in stage.training_results}) for stage in stages]
     names = dict.fromkeys([*slices, *(name for _, table in tables for name in table)])
-    told = {}
+    told, never = dict[str, str](), list[str]()
     for name in names:
         seen = [(number, table.get(name)) for number, table in tables]
         while seen and seen[-1][1] is None:
             seen.pop()
         if not seen:
-            told[name] = "no episodes so far"
+            never.append(name)
             continue
         *before, (number, last) = seen
         assert last is not None, "trailing stages without a row are gone"
@@ -105,7 +105,7 @@ def training_rows(
             earlier = (f"stage {number} {_short(result, objective, scored=scored)}" for number, result in before)
             parts.append(f"; before: {', '.join(earlier)}")
         told[name] = "".join(parts) if is_now else f"{parts[0]} {''.join(parts[1:])}"
-    return told
+    return told | ({", ".join(never): "no episodes so far"} if never else {})
 
 
 def _outcome(result: SliceResult, objective: str, blind: float | None, *, scored: bool) -> str:

@@ -77,6 +77,8 @@ def test_a_slice_without_data_keeps_its_last_figures_and_their_stage(told, confi
     said = "no episodes in this stage; stage 0 had 90 of 100, 0.90 [0.83, 0.94]; score 0.95 [0.89, 0.98], a blind guess 0.25"
     assert rows["stew"] == said
     assert rows["cake"] == "no episodes so far"
+    bare = told.model_copy(update={"history": []})
+    assert rows_of(text_of(bare, config), "What training showed")["cake, stew"] == "no episodes so far"
 
 
 def test_without_partial_credit_no_score_is_told(told, config):
