@@ -34,6 +34,7 @@ from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact
 from engineers.registry import require_common
 from engineers.report import StageReport
+from engineers.report_check import raise_unless_about
 from engineers.space import Space, checked_space
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
@@ -101,8 +102,9 @@ class ModelEngineer(Engineer):
     ) -> Proposal[ConfigT]:
         """The model's next config, guarded; or the current one with ``fallback=True``.
 
-        Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
+        Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have, and ``ReportUnclear``.
         """
+        raise_unless_about(report, current)
         answer_format = answer_format_of(current, editable, self.space)
         dialogue = _Dialogue(self, report.stage)
         try:

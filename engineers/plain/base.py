@@ -19,6 +19,7 @@ from engineers.plain.shares import with_least
 from engineers.proposal import Change, Proposal
 from engineers.registry import require_common
 from engineers.report import StageReport
+from engineers.report_check import raise_unless_about
 from engineers.roles import SliceKnobs, role_of, share_of
 from engineers.space import Space, checked_space, raise_unless_knobs, range_of
 
@@ -107,8 +108,9 @@ class PlainEngineer(Engineer):
     ) -> Proposal[ConfigT]:
         """The designed config, or the largest step towards it that the guard accepts. Equal arguments give equal proposals.
 
-        Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
+        Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have, and ``ReportUnclear``.
         """
+        raise_unless_about(report, current)
         raise_unless_knobs(self.space, current)
         knobs = find_knobs(current, editable)
         design = self.design(report, current, knobs)

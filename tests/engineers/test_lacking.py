@@ -21,7 +21,7 @@ def report(rates, splits=None, kinds=("burnt",), episodes=40):
         lost = {kind: failed // len(kinds) for kind in kinds} if failed else {}
         rows.append(SliceResult(name=name, episodes=episodes, metrics={"valid_rate": rate}, failures=lost))
     halves = {name: {part: Split(episodes=20, succeeded=won) for part, won in (splits or {}).items()} for name in rates}
-    return StageReport(stage=0, config={}, results=rows, splits=halves if splits else {})
+    return StageReport(stage=0, objective="valid_rate", config={}, results=rows, splits=halves if splits else {})
 
 
 EVEN = {"4": 0.5, "5": 0.5}

@@ -198,11 +198,12 @@ def test_uniform_covers_the_space_evenly(example_report):
     assert all(len(values) == 8 for values in seen.values()), "over the stages every size gets every part"
 
 
-def test_uniform_covers_a_range_that_only_one_slice_has(example_report):
+def test_uniform_covers_a_range_that_only_one_slice_has():
     config = LakeConfig.single(5, 2)
+    report = StageReport(stage=0, config=config.model_dump(mode="json"))
     ratios = [
         engineers.make("uniform", seed=0)
-        .propose(example_report.model_copy(update={"stage": stage}), config, editable=["slices.*.hole_ratio"])
+        .propose(report.model_copy(update={"stage": stage}), config, editable=["slices.*.hole_ratio"])
         .config.slices[5]
         .hole_ratio
         for stage in range(40)
@@ -304,7 +305,7 @@ rates = st.one_of(st.none(), st.floats(0, 1))
 
 @st.composite
 def situations(draw):
-    """A lake config and a report on it, however unlikely: rates missing, slices unknown, a history of other sizes."""
+    """A lake config and a report on it, however unlikely: rates missing, a history of other sizes."""
     sizes = draw(st.lists(st.integers(2, 12), min_size=1, max_size=4, unique=True))
     ratio, share = st.floats(0, 0.9), st.floats(0, 1)
     slices = {
@@ -314,15 +315,17 @@ def situations(draw):
     slices[sizes[0]]["share"] = 1.0
     config = LakeConfig(slices=slices)
 
-    def results():
-        measured = {str(name): draw(rates) for name in [*sizes, 99]}
+    def results(*others):
+        measured = {str(name): draw(rates) for name in [*sizes, *others]}
         return [
             SliceResult(name=name, episodes=draw(st.integers(0, 99)), metrics={} if p is None else {"valid_rate": p})
             for name, p in measured.items()
         ]
 
     history = [
-        StageRecord(stage=stage, config=draw(st.sampled_from([{}, config.model_dump(mode="json")])), results=results())
+        StageRecord(
+            stage=stage, config=draw(st.sampled_from([{}, config.model_dump(mode="json")])), results=results(99)
+        )
         for stage in range(draw(st.integers(0, 3)))
     ]
     report = StageReport(

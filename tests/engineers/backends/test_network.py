@@ -499,7 +499,7 @@ def test_no_key_is_said_before_anything_is_sent(wire: Wire, play: Callable[..., 
 
 
 @pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5", "mistral/mistral-large-latest"])
-def test_litellm_asks_no_provider_without_its_key(model: str, report: Any, kitchen: Any, monkeypatch: Any) -> None:
+def test_litellm_asks_no_provider_without_its_key(model: str, report: Any, config: Any, monkeypatch: Any) -> None:
     litellm = pytest.importorskip("litellm")
     from engineers.backends.litellm import make
 
@@ -507,7 +507,7 @@ def test_litellm_asks_no_provider_without_its_key(model: str, report: Any, kitch
     monkeypatch.delenv(variable, raising=False)
     asked: list[Any] = []
     monkeypatch.setattr(litellm, "completion", lambda **question: asked.append(question))
-    proposal = make(model).propose(report, kitchen)
+    proposal = make(model).propose(report, config)
     assert proposal.fallback
     assert (asked, len(proposal.refusals)) == ([], 1)  # not asked again
     assert proposal.refusals[0].endswith(f"no key for litellm/{model}: set {variable}, or pass api_key=")

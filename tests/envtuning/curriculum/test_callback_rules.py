@@ -63,9 +63,9 @@ class TestRLlib:
         one = callback.following(lambda result: next(said))()
         algorithm = self.algorithm(one)
         for _ in range(2):
-            one.on_train_result(algorithm=algorithm, result={})
+            one.on_train_result(algorithm=algorithm, result={"training_iteration": 1})
         assert algorithm.env_runner_group.runners[1].env.configs == ["hard"]
-        callback().on_train_result(algorithm=algorithm, result={})  # nobody to ask
+        callback().on_train_result(algorithm=algorithm, result={"training_iteration": 1})  # nobody to ask
 
     def test_a_rebuilt_environment_and_a_restarted_runner_get_the_current_config(self, callback):
         applied = []
@@ -107,10 +107,10 @@ class TestRLlib:
             one.on_episode_start(episode=episode(name), env_runner=runner)
         end("a", False)
         end("b", True)
-        one.on_train_result(algorithm=algorithm, result={})
+        one.on_train_result(algorithm=algorithm, result={"training_iteration": 1})
         assert runner.env.configs == ["easy"]  # one of the last two
         end("c", True)
-        one.on_train_result(algorithm=algorithm, result={})
+        one.on_train_result(algorithm=algorithm, result={"training_iteration": 1})
         assert runner.env.configs == ["easy", "hard"]
         end("d", True)  # begun before the swap
         one.on_episode_start(episode=episode("e"), env_runner=runner)
