@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,7 +111,7 @@ def propose(
         proposal = made.propose(read, current, editable or None).with_changes(current)
         print(as_text(proposal, indent=2))
     else:
-        with err.status(f"{made.name} is reading the report of stage {read.stage} …"):
+        with err.status(f"{made.name} is reading the report of stage {read.stage} …"), _telling_each_question():
             proposal = made.propose(read, current, editable or None).with_changes(current)
         _show(proposal, read)
     if save is not None:
@@ -154,6 +157,20 @@ def main() -> None:
     except (ChatError, ImportError, OSError, TypeError, ValueError) as error:
         err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(2)
+
+
+@contextmanager
+def _telling_each_question() -> Iterator[None]:
+    """A line before and after each question to a model, because a local one may think for minutes."""
+    logger, told = logging.getLogger("engineers"), logging.StreamHandler(sys.stderr)
+    level = logger.level
+    logger.addHandler(told)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(told)
+        logger.setLevel(level)
 
 
 def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:

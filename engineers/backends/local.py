@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +19,7 @@ from engineers.shared.extras import require
 
 FROM_FILE: Allowed = {
     **ENGINEER,
-    **dict.fromkeys(("constrained", "device", "dtype", "longest_string", "temperature", "thinking"), PLAIN),
+    **dict.fromkeys(("constrained", "device", "dtype", "longest_string", "temperature", "thinking", "timeout"), PLAIN),
     "arguments": dict.fromkeys(("device_map", "revision"), PLAIN),
 }
 
@@ -35,7 +36,10 @@ class LocalChat:
     thinking: int = 0  # tokens; see LiveChat
     constrained: bool = True
     longest_string: int = 300  # characters; see LiveChat
+    timeout: float | None = 600.0  # seconds for all replies to one question; loading the weights is not among them
     arguments: Mapping[str, Any] = field(default_factory=dict)  # further arguments of from_pretrained
+    _question: list[Message] = field(default_factory=list, init=False, repr=False)  # the beginning of the last one
+    _until: float = field(default=0.0, init=False, repr=False)
 
     @property
     def model(self) -> str:
@@ -45,7 +49,25 @@ class LocalChat:
         """One reply of at most ``max_tokens``. Raises only ``ChatError``."""
         self.load_now()
         self._live.seed = self.seed  # another one may have been set: the weights are loaded once
-        return self._live.complete(messages, schema, max_tokens=max_tokens)
+        if self.timeout is None:
+            return self._live.complete(messages, schema, max_tokens=max_tokens)
+        if self._question != messages[:2]:  # else it is asked again, with its faults
+            self._question, self._until = list(messages[:2]), time.monotonic() + self.timeout
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise self._too_slow()
+        self._live.time_limit = left
+        try:
+            return self._live.complete(messages, schema, max_tokens=max_tokens)
+        except Rejected as error:
+            if time.monotonic() < self._until:
+                raise
+            raise self._too_slow(error.spent) from error
+
+    def _too_slow(self, spent: Completion | None = None) -> Rejected:
+        return Rejected(
+            f"no whole reply within timeout={self.timeout:g} s: allow more time, or ask for less (max_tokens)", spent
+        )
 
     def raise_unless_askable(self) -> None:
         """Raises ``Rejected`` for a folder that only a file names and that holds more than data. Loads nothing."""

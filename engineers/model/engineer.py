@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,8 @@ from engineers.report_check import raise_unless_about
 from engineers.space import Space, checked_space
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+logger = logging.getLogger("engineers")
 
 FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}  # in addition to the options of every engineer
 
@@ -217,9 +220,14 @@ class _Dialogue:
     def ask(self, kind: str, messages: list[Message], schema: dict[str, Any] | None) -> str:
         """The reply's text. After a broken connection it asks again while attempts are left; else raises ``ChatError``."""
         while True:
+            engineer = self.engineer
+            attempt = f"{kind}, attempt {self.asked[kind] + 1} of {engineer.max_attempts}"
+            logger.info("asking %s (stage %d, %s) …", engineer.name, self.stage, attempt)
             exchange = self.engineer.exchange(self.stage, self.asked.total(), kind, messages, schema)
             self.asked[kind] += 1
             self._record(exchange)
+            told = "an answer" if exchange.reply is not None else exchange.error_kind
+            logger.info("%s after %.0f s, %d tokens", told, exchange.seconds, exchange.completion_tokens)
             if exchange.reply is not None:
                 return exchange.reply
             failure = exchange.failure()

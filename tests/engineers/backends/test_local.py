@@ -6,6 +6,7 @@ import copy
 import json
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +230,26 @@ def test_modes_come_back_when_the_model_fails(model: Any, byte_tokens: Any, monk
 def test_live_takes_objects_not_names() -> None:
     with pytest.raises(ValueError, match="live takes objects, not names"):
         live.make("Qwen/Qwen3-4B")
+
+
+def test_all_attempts_at_a_question_end_within_the_timeout_and_each_is_told_and_written_as_it_ends(
+    tiny_qwen3: Path, report: StageReport, config: BaseModel, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An unconstrained model of random weights never answers well, however often it is asked."""
+    transcript = tmp_path / "transcript.jsonl"
+    options = {"transcript": transcript, "constrained": False, "max_attempts": 1_000}
+    engineer: Any = local.make(str(tiny_qwen3), timeout=1.0, **options)
+    engineer.chat.load_now()
+    with caplog.at_level("INFO", logger="engineers"):
+        begin = time.monotonic()
+        proposal = engineer.propose(report, config)
+        taken = time.monotonic() - begin
+    assert proposal.fallback
+    assert taken < 10
+    asked = [
+        line for line in caplog.messages if line.startswith(f"asking local/{tiny_qwen3} (stage 1, proposal, attempt ")
+    ]
+    assert len(asked) == len(transcript.read_text().splitlines()) > 1
+    assert any("no whole reply within timeout=1 s: allow more time" in refusal for refusal in proposal.refusals)
+    engineer.propose(report.model_copy(update={"stage": 2}), config)  # another question has its own time
+    assert len(transcript.read_text().splitlines()) > len(asked)
