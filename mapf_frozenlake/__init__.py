@@ -10,6 +10,7 @@ from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
 from mapf_frozenlake.evaluation import PROTOCOLS, EvaluationTable, OnlinePIBT, PathProtocol, PathTable, evaluate
 from mapf_frozenlake.evaluation.pogema_policy import pogema_policy
+from mapf_frozenlake.evaluation.rllib_policy import rllib_policy
 from mapf_frozenlake.evaluation.sb3_policy import sb3_policy
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.generator import InstancePool, check_config, generate
@@ -71,6 +72,7 @@ __all__ = [
     "pibt",
     "plan_prompt",
     "pogema_policy",
+    "rllib_policy",
     "save_movingai",
     "sb3_policy",
     "score_answer",
