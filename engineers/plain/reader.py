@@ -35,6 +35,7 @@ from engineers.roles import SliceKnobs, are_ordered, find_slices, with_beside
 from engineers.tiers import Tier
 
 DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
+FLOOR = 0.3  # of the data: even draws lose little where every slice can be learnt
 BEGUN = 0.1  # part of the way from a blind guess to right answers, by the score: such a slice can be learnt
 LEAST_GAIN = 1e-5  # success on the target for an even share of data: less is left to all slices alike
 DIGITS = 9  # precision of comparisons between gains, so that the order of additions does not matter
@@ -49,7 +50,7 @@ class ReaderEngineer(RulesEngineer):
     tier = Tier.REPORT
     reads_menus = True
 
-    def __init__(self, *, floor: float = 0.0, **options: Any) -> None:
+    def __init__(self, *, floor: float = FLOOR, **options: Any) -> None:
         super().__init__(**options)
         self.floor = checked_floor(floor)
 

@@ -62,7 +62,7 @@ def test_a_standing_is_how_far_a_score_surely_is_from_a_blind_guess():
 
 @pytest.mark.parametrize(("rising", "other"), [("rises", "flat"), ("flat", "rises")])
 def test_reader_gives_data_to_what_rises_in_score_and_not_to_what_does_not(rising, other):
-    config = engineers.make("reader").propose(silent(rising), Tasks()).config
+    config = engineers.make("reader", floor=0.0).propose(silent(rising), Tasks()).config
     assert getattr(config, rising).share > 10 * getattr(config, other).share
     assert getattr(config, other).share >= 0.01
 
