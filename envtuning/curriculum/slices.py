@@ -36,13 +36,15 @@ def adapted(state: Mapping[str, Any], config: BaseModel, renamed: Mapping[str, s
 
     ``renamed`` maps old names to new ones. Warns of what is dropped.
     """
-    here = Slices(config)
-    known = {old: renamed.get(old, old) for old in state["slices"]}
+    here, saved = Slices(config), state["slices"]
+    if not isinstance(saved, list) or not all(isinstance(name, str) for name in saved):
+        raise TypeError("slices is no list of names")
+    known = {old: renamed.get(old, old) for old in saved}
     if strangers := sorted(renamed.keys() - known.keys()):
         raise SpecError(f"renamed has {strangers[0]!r}, and the saved slices are {', '.join(known)}")
     gone = [old for old, new in known.items() if new not in here.names]
     if gone:
-        warnings.warn(f"the saved state's slices {', '.join(gone)} are not in the config: dropped", stacklevel=3)
+        warnings.warn(f"the saved state's slices {', '.join(gone)!r:.200} are not in the config: dropped", stacklevel=3)
     if all(old == new for old, new in known.items()) and set(known) == set(here.names):
         return dict(state)
     return _Change(config.model_dump(mode="json"), here, known).of(state)

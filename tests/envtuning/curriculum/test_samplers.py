@@ -111,7 +111,7 @@ def test_of_slices_that_changed_new_ones_begin_old_ones_are_dropped_and_names_ca
     fed(before, 3)
     before.save(tmp_path / "state.json")
     after = made(tasks("half", "familiar", "new"))
-    with pytest.warns(UserWarning, match="the saved state's slices dead are not in the config: dropped"):
+    with pytest.warns(UserWarning, match="the saved state's slices 'dead' are not in the config: dropped"):
         after.load(tmp_path / "state.json", renamed={"known": "familiar"})
     then = shares(before.config)
     assert shares(after.config) == {"half": then["half"], "familiar": then["known"], "new": 1.0}
