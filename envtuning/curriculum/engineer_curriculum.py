@@ -128,7 +128,7 @@ class EngineerCurriculum(Curriculum):
             self._amount += amount
 
     def _half(self) -> Arriving:
-        return self._halves[2 * self._amount >= self.every or self._open is not None]
+        return self._halves[self._amount >= self.every // 2 or self._open is not None]
 
     def _read(self) -> list[Tally]:
         halves = [half.read() for half in self._halves]
@@ -152,6 +152,7 @@ class EngineerCurriculum(Curriculum):
             training_results=outcomes.slice_results(self._read(), "success_rate"),
             score_in_words=self.score_in_words,
             history=self.history,
+            training={"round": self.stage} | ({} if self.max_questions is None else {"rounds": self.max_questions + 1}),
             incidents=self.incidents,
         )
 
@@ -181,8 +182,8 @@ class EngineerCurriculum(Curriculum):
             asked_all = self.max_questions is not None and self._questions >= self.max_questions
             if self._amount < self.every or asked_all:
                 return None
-            self._questions += 1
             self._open = _Question(self.report)
+            self._questions += 1
         question = self._open
         if not question.begun:
             question.begin(self._ask, background=self.background)
