@@ -27,8 +27,10 @@ LAKE = {"num_agents": 3, "slices": {"5": {"hole_ratio": 0.3, "wait_ratio": 0.5}}
 BOARDS, ROLLOUTS = 4, 2
 
 
-def taskset(seed=0):
-    return load_taskset(taskset_config_type("mapf-lake")(id="mapf-lake", lake=LAKE, seed=seed))
+def taskset(seed=0, **options):
+    return load_taskset(
+        taskset_config_type("mapf-lake")(id="mapf-lake", lake=LAKE | options.pop("lake", {}), seed=seed, **options)
+    )
 
 
 def answer(prompt):
@@ -92,6 +94,23 @@ def check_the_taskset():
     assert [board.key() for board in boards] == [board.key() for board in expected]
     assert isinstance(taskset(), vf.Taskset)
     assert not taskset().bounded
+
+
+def check_a_finite_taskset():
+    """with `tasks=N` it ends, can be shuffled, and every task has a key of config, slice and board"""
+    sizes = {"slices": {"4": {}, "5": {}}}
+    finite = taskset(tasks=40, lake=sizes)
+    assert finite.bounded
+    tasks = list(finite)
+    assert [task.data for task in tasks] == [task.data for task in islice(taskset(lake=sizes), 40)]
+    keys = [task.key for task in tasks]
+    assert len(set(keys)) == 40
+    assert {key.split("/")[1] for key in keys} == {"4", "5"}
+    assert [task.key for task in finite.shuffle(1)] != keys
+    assert {task.key for task in finite.shuffle(1)} == set(keys)
+    assert not set(keys) & {task.key for task in taskset(1, tasks=40, lake=sizes)}
+    [again] = finite.include(keys=[keys[7]])
+    assert again.data.board == 7
 
 
 def check_an_evaluation():
