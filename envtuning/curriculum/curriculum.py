@@ -101,7 +101,7 @@ class Curriculum(ABC):
             self.load_state_dict(parsed(found), renamed)
         except SpecError:
             raise
-        except (NotReadable, KeyError, TypeError, ValueError) as error:
+        except (NotReadable, AttributeError, KeyError, TypeError, ValueError) as error:  # whatever shape the file has
             raise RunError(f"{path} is not the state of this curriculum ({error}): restore it from a copy") from error
 
 
