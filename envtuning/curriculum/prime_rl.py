@@ -1,0 +1,94 @@
+"""``PrimeTaskSampler``: a curriculum as prime-rl's ``TaskSampler``, which chooses an environment's next task and observes its groups.
+
+prime-rl samples finite tasksets whose tasks have keys. So a curriculum turns shares alone here: a config with other changes does not
+fit the tasks and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from engineers.knobs import changes, dump, find_knobs
+from engineers.roles import find_slices, shares_of
+from envtuning.curriculum.curriculum import Config, Curriculum
+from envtuning.curriculum.slices import Slices
+from envtuning.errors import SpecError
+from envtuning.outcomes import Outcome
+
+
+class PrimeTaskSampler(Iterator[Any]):
+    """Draws a slice by the shares of ``curriculum.config``, and a task of that slice; reports each rollout's reward.
+
+    ``slice_of`` names a task's slice (``mapf-lake``'s tasks have it in their data). The score is the reward, cut to 0 to 1; a
+    rollout is a success if ``success(reward)``. A group of a task that was drawn under an earlier config does not count.
+    """
+
+    def __init__(
+        self,
+        curriculum: Curriculum,
+        tasks: Sequence[Any],
+        *,
+        slice_of: Callable[[Any], str] = lambda task: task.data.slice,
+        success: Callable[[float], bool] = lambda reward: reward >= 1,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(tasks, Sequence) or not tasks:
+            raise SpecError("PrimeTaskSampler needs a finite taskset with a task at least: for mapf-lake, set tasks=N")
+        self.curriculum, self.success = curriculum, success
+        self.slices: dict[str, str] = {task.key: slice_of(task) for task in tasks}
+        if len(self.slices) < len(tasks):
+            raise SpecError("two tasks have one key: give every task of the set a key of its own")
+        self.tasks: dict[str, list[Any]] = {}
+        for task in tasks:
+            self.tasks.setdefault(slice_of(task), []).append(task)
+        known = Slices(curriculum.config)
+        known.raise_unless_known(self.tasks)
+        self._first = curriculum.config
+        self._rng = np.random.default_rng(seed)
+        self._drawn: dict[str, int] = {}  # by task: the version of the config that it was drawn under last
+        curriculum.attach(self._raise_unless_shares_alone)
+
+    def _raise_unless_shares_alone(self, config: Config) -> None:
+        pieces = find_slices(find_knobs(config, ("*",)))
+        shares = {piece.share.path for piece in pieces if piece.share is not None}
+        others = [".".join(path) for path, *_ in changes(self._first, config) if path not in shares]
+        if others:
+            raise SpecError(f"{others[0]} differs, and the tasks are those of the first config: turn shares alone")
+        parts = shares_of(dump(config), pieces)
+        if not any(parts.get(name, 0) for name in self.tasks):
+            raise SpecError(f"no slice with tasks has a share: the tasks are of {', '.join(self.tasks)}")
+
+    def __next__(self) -> Any:
+        config = self.curriculum.config
+        parts = shares_of(dump(config), find_slices(find_knobs(config, ("*",))))
+        names = [name for name in self.tasks if parts.get(name, 0) > 0]
+        weights = np.array([parts[name] for name in names])
+        tasks = self.tasks[names[self._rng.choice(len(names), p=weights / weights.sum())]]
+        task = tasks[self._rng.integers(len(tasks))]
+        self._drawn[task.key] = self.curriculum.version
+        return task
+
+    def observe(self, group: Sequence[Any]) -> None:
+        """Count a finished group, and take the curriculum's next config if it is time."""
+        key = group[0].task.key
+        if self._drawn.get(key) == self.curriculum.version:
+            for trace in (trace for episode in group for trace in episode.traces):
+                if not trace.has_error and trace.agent.trainable:
+                    score = min(max(float(trace.reward), 0.0), 1.0)
+                    self.curriculum.observe(Outcome(self.slices[key], bool(self.success(trace.reward)), score))
+        self.curriculum.advance(iterations=1)
+        self.curriculum.next()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"curriculum": self.curriculum.state_dict(), "rng": self._rng.bit_generator.state, "drawn": self._drawn}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.curriculum.load_state_dict(state_dict["curriculum"])
+        self._rng.bit_generator.state = state_dict["rng"]
+        self._drawn = dict(state_dict["drawn"])
+
+    def metrics(self) -> dict[str, float]:
+        return self.curriculum.metrics()
