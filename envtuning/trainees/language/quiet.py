@@ -1,4 +1,4 @@
-"""Silences transformers' progress bars and its deprecation warnings to TRL: the loop's console prints for the run."""
+"""Silences transformers' progress bars, its deprecation warnings to TRL and TRL's notes: the loop's console prints for the run."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def quiet() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
+            warnings.filterwarnings("ignore", message="You are using 'rollout_func'", category=UserWarning)
             yield
     finally:
         if shown:
