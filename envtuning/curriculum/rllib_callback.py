@@ -52,7 +52,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         super().__init__()
         self.curriculum, self.success_key, self.slice_of = curriculum, success_key, slice_of
         self._apply = apply
-        self._begun = False  # whether the curriculum is that of this training: from its first iteration, or restored
+        self.begun = False  # whether the curriculum is that of this training: from its first iteration, or restored
         self.config: Config | None = None  # in force on every runner; None until the first swap
 
     @classmethod
@@ -104,7 +104,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         """After ``from_checkpoint(path)`` or ``restore_from_path(path)``: the curriculum goes on as it was when ``save`` wrote the folder."""
         curriculum, callback = cls._curriculum_of(algorithm), cls.of(algorithm)
         curriculum.load(Path(path) / STATE)
-        callback._begun = True
+        callback.begun = True
         if curriculum.config is not None:
             cls.swap(algorithm, curriculum.config)
 
@@ -127,12 +127,12 @@ class RLlibCurriculumCallback(RLlibCallback):
 
     def on_train_result(self, *, algorithm: Algorithm, result: dict[str, Any], **_: Any) -> None:
         if isinstance(self.curriculum, Curriculum):
-            if not self._begun and int(result["training_iteration"]) > 1:
+            if not self.begun and int(result["training_iteration"]) > 1:
                 raise RunError(
                     "this Algorithm continues from a checkpoint, and its curriculum would begin anew: write checkpoints by "
                     "RLlibCurriculumCallback.save(algorithm, path), and call RLlibCurriculumCallback.restore(algorithm, path) first"
                 )
-            self._begun = True
+            self.begun = True
             for outcome in chain.from_iterable(algorithm.env_runner_group.foreach_env_runner(_take_ended)):
                 self.curriculum.observe(outcome)
             self.curriculum.advance(steps=_new_steps(result), iterations=1)

@@ -168,7 +168,8 @@ class WholeBatches(Trainee):
     def train(self, config, budget, *, seed, on_iteration):
         steps = math.ceil(budget / self.batch)
         for _ in range(steps):
-            on_iteration({"samples": self.batch, "loss": 0.0, "grad_norm": 1.0})
+            outcomes = {str(next(iter(config.slices))): {"episodes": self.batch}}
+            on_iteration({"samples": self.batch, "loss": 0.0, "grad_norm": 1.0, "outcomes": outcomes})
         return {"samples": steps * self.batch}
 
     def policy(self):

@@ -132,7 +132,7 @@ class Dying:
         if dies:
             self.together.wait(30)
             os._exit(9)
-        return Completion("Agent 0: UP", 10, 5)
+        return Completion("Agent 0: UP", 2000, 5)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -159,8 +159,8 @@ def test_questions_that_were_open_at_a_kill_count_at_their_worst_ever_after(monk
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
         _, *lost = map(json.loads, told.read_text().splitlines())
         assert len(lost) == workers
-        tokens += 15 + sum(prompt + 100 for prompt in lost)
-        cost += price.of(10, 5) + sum(price.of(prompt, 100) for prompt in lost)
+        tokens += 2005 + sum(prompt + 100 for prompt in lost)
+        cost += price.of(2000, 5) + sum(price.of(prompt, 100) for prompt in lost)
     told.write_text("")
     asking(12)
     for caps in ({"max_total_tokens": tokens + 100}, {"max_cost": cost}):
@@ -168,8 +168,8 @@ def test_questions_that_were_open_at_a_kill_count_at_their_worst_ever_after(monk
             evaluate_model("m", SUITE, **given, **caps)
     assert told.read_text() == ""
     _, meter = evaluate_model("m", SUITE, **given)
-    assert meter.tokens == tokens + 9 * 15
-    assert meter.cost == pytest.approx(cost + 9 * price.of(10, 5))
+    assert meter.tokens == tokens + 9 * 2005
+    assert meter.cost == pytest.approx(cost + 9 * price.of(2000, 5))
     assert Ledger(tmp_path / "answers.jsonl.spent").total() == Taken(meter.tokens, pytest.approx(meter.cost))
 
 

@@ -103,7 +103,7 @@ def histories(tiny):
 
 def test_more_groups_have_a_signal_and_every_reply_is_charged(histories):
     (without, counted), (filled, played) = histories
-    assert sum(step.get("equal_groups", 0) for step in without) > 0.3 * len(without)
+    assert sum(step.get("equal_groups", 0) for step in without) > 0.1 * len(without)
     assert sum(step.get("equal_groups", 0) for step in filled) < 0.5 * sum(
         step.get("equal_groups", 0) for step in without
     )

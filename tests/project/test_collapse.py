@@ -52,7 +52,17 @@ class Steps(WholeBatches):
     def train(self, config, budget, *, seed, on_iteration):
         count = -(-budget // self.batch)
         for _ in range(count):
-            on_iteration({"samples": self.batch, "loss": 0.0, "grad_norm": 1.0, "reward": 0.5, "entropy": 1.0})
+            outcomes = {str(next(iter(config.slices))): {"episodes": self.batch}}
+            on_iteration(
+                {
+                    "samples": self.batch,
+                    "loss": 0.0,
+                    "grad_norm": 1.0,
+                    "reward": 0.5,
+                    "entropy": 1.0,
+                    "outcomes": outcomes,
+                }
+            )
         return {"samples": count * self.batch}
 
 

@@ -201,7 +201,7 @@ def test_where_an_engineer_failed_is_kept_beside_the_incident_without_what_is_se
     engineer(raising)
     run = loop.start(spec, tmp_path / "run")
     kept = (run.state.stages[0].path / "engineer_failed.txt").read_text()
-    assert kept.startswith("Traceback")
+    assert "Traceback (most recent call last)" in kept  # a test may run while its runner handles an error
     assert "in raising" in kept
     assert "sk-planted" not in kept
     assert "(engineer_failed.txt says where)" in run.state.incidents()[0].message

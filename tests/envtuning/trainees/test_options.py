@@ -71,7 +71,7 @@ def test_a_language_model_has_the_papers_settings_and_what_the_loop_relies_on():
     }  # fmt: skip
     assert language(grpo={"beta": 0.0, "vllm_mode": "server"}).settings()["beta"] == 0.0
     assert language().model_dump() == {
-        "model": "tiny", "grpo": {}, "lora": "auto", "dtype": "auto", "reply_temperature": 0.0, "reply_batch": 256,
+        "model": "tiny", "grpo": {}, "lora": "auto", "dtype": "auto", "refill": 0, "reply_temperature": 0.0, "reply_batch": 256,
         "skip_equal_groups": False, "reward": None, "processes": 1, "launch": (), "torch_threads": None,
     }  # fmt: skip
     for name, least in (("reply_temperature", 0), ("reply_batch", 1), ("processes", 1), ("torch_threads", 1)):
