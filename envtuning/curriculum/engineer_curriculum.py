@@ -70,7 +70,7 @@ class EngineerCurriculum(Curriculum):
         seed: int = 0,
         **options: Any,
     ) -> None:
-        _raise_unless_models(config, target)
+        _raise_unless_fit(config, target, every, editable)
         if unit not in UNITS:
             raise SpecError(f"unit={unit!r}: give one of {', '.join(UNITS)}")
         if every < 1 or (max_questions is not None and max_questions < 1):
@@ -308,9 +308,13 @@ class _Question:
         self.answer = ask(self.report)
 
 
-def _raise_unless_models(config: Any, target: Any) -> None:
+def _raise_unless_fit(config: Any, target: Any, every: Any, editable: Any) -> None:
     if not isinstance(config, BaseModel):
         raise SpecError(f"config is a {type(config).__name__}: give a pydantic model, whose fields are the knobs")
+    if isinstance(editable, str):
+        raise SpecError(f"editable={editable!r}: give a list of knobs, such as [{editable!r}]")
+    if not isinstance(every, int):
+        raise SpecError(f"every={every!r}: give a whole number")
     if target is not None and type(target) is not type(config):
         raise SpecError(
             f"target is a {type(target).__name__}, and config a {type(config).__name__}: give two of one class"

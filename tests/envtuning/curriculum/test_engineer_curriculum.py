@@ -331,6 +331,8 @@ def test_wrong_arguments_are_refused_at_once():
         ("target is a Piece, and config a Tasks", {"target": Piece()}),
         ("unit='hours': give one of episodes, iterations, steps", {"unit": "hours"}),
         ("every=0, max_questions=None", {"every": 0}),
+        ("every='100': give a whole number", {"every": "100"}),
+        (r"editable='easy.share': give a list of knobs, such as \['easy.share'\]", {"editable": "easy.share"}),
         ("learnability can do nothing with this Piece", {"config": Piece()}),
         ("'banana'", {"editable": ["banana"]}),
     ):
