@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from envtuning.curriculum.curriculum import Config, Curriculum, Fits
 from envtuning.errors import RunError
 from envtuning.outcomes import Outcome
@@ -19,6 +21,10 @@ class Ladder(Curriculum):
     """
 
     def __init__(self, configs: Sequence[Config], *, threshold: float = 0.8, window: int = 100) -> None:
+        if isinstance(configs, BaseModel):
+            raise ValueError(
+                f"configs is a {type(configs).__name__}: give a list of configs, from the first to the last"
+            )
         if not configs:
             raise ValueError("a Ladder of 0 configs: give at least one")
         if not 0 < threshold <= 1 or window < 1:

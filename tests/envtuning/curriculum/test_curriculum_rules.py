@@ -253,6 +253,8 @@ def test_what_is_no_curriculum_and_what_a_curriculum_gives_that_is_no_config_are
     def env() -> gym.Env:
         return gym.make("MAPFFrozenLake-v0", config=lake)
 
+    with pytest.raises(ValueError, match="configs is a LakeConfig: give a list of configs"):
+        Ladder(lake)
     for given, kind in ((5, "int"), ("easy", "str"), (lake, "LakeConfig")):
         with pytest.raises(
             SpecError, match=f"curriculum is a {kind}: give a Ladder, an EngineerCurriculum or a function"
