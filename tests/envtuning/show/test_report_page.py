@@ -21,6 +21,7 @@ from envtuning.loop.run import start
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import render_page, write_page
+from envtuning.show.page.outcomes import slices_seen
 from envtuning.show.page.view import view_run
 from tests.envtuning.gym_worlds import CORRIDORS
 
@@ -116,11 +117,13 @@ def browse(recorder, tmp_path: Path, *flags: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
-def test_the_browser_shows_it_and_nobody_is_asked(recorder, tmp_path):
+def test_the_browser_shows_it_and_nobody_is_asked(runs, recorder, tmp_path):
     text = browse(recorder, tmp_path, "--dump-dom")
     asked = [url for url in recorder.RequestHandlerClass.asked if not url.startswith(BROWSERS_OWN)]
     assert asked == ["page.test/report.html"]
-    assert text.count('class="chart"') == 1 + 2 * 3  # progress of both; slices, success and gradient of each
+    of_a_slice = 2  # what training showed, and its share
+    of_a_run = 3 + of_a_slice * len(slices_seen(view_run(RunLog.open(runs[0]))))  # slices, success and gradient
+    assert text.count('class="chart"') == 1 + 2 * of_a_run  # and the progress of both
     assert text.count("<animateTransform") >= 8  # agents that move
     assert text.count("<figure>") >= 8
     for words in ("rules", "random", "Test suite", "slices.5.share", "case "):
