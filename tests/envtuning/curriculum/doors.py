@@ -1,7 +1,7 @@
 """Every door of a curriculum, driven alike: small lakes, a policy that learns next to nothing, checkpoints to continue from.
 
-``DOORS[name](curriculum, stages, folder)`` trains until so many stages are over. With a ``folder`` it writes checkpoints there, and
-continues from the newest. ``python -m tests.envtuning.curriculum.doors DOOR FOLDER`` does so for ever, with the engineer ``rules``.
+``door(name, model)(curriculum, stages, folder)`` trains for so many stages. With a ``folder`` it writes checkpoints there, and
+continues from the newest. ``python doors.py DOOR FOLDER MODEL`` does so for ever, with the engineer ``rules``.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def _by_hand(
     if folder is not None and (folder / FILE).exists():
         curriculum.load(folder / FILE)
     reset()
-    began, steps = on(), 0
-    while curriculum.stage < stages:
+    began, steps, end = on(), 0, curriculum.stage + stages
+    while curriculum.stage < end:
         step()
         steps += 1
         if folder is not None and steps % 50 == 0:
@@ -117,9 +117,10 @@ def stable_baselines3(curriculum: EngineerCurriculum, stages: int, folder: Path 
     class Until(BaseCallback):
         def _on_training_start(self) -> None:
             self.began = envs.env_method("get_config")
+            self.end = curriculum.stage + stages
 
         def _on_step(self) -> bool:
-            return curriculum.stage < stages
+            return curriculum.stage < self.end
 
     until = Until()
     model = PPO("MlpPolicy", envs, n_steps=16, batch_size=32, n_epochs=1, device="cpu", seed=0)
@@ -167,8 +168,10 @@ def rllib(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> T
 
     decides = RLlibCurriculumCallback.of(algorithm).curriculum
     assert isinstance(decides, EngineerCurriculum)
-    began = on()
-    while decides.stage < stages:
+    if isinstance(curriculum, Recorded):
+        vars(decides)["log"] = curriculum.log
+    began, end = on(), decides.stage + stages
+    while decides.stage < end:
         result = algorithm.train()
         if folder is not None:
             RLlibCurriculumCallback.save(algorithm, folder / f"{result['training_iteration']:06}")
@@ -180,7 +183,6 @@ def rllib(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> T
 def trl(curriculum: EngineerCurriculum, stages: int, folder: Path | None, *, model: Path) -> Trained:
     import torch
     from transformers import TrainerCallback
-    from transformers.trainer_utils import get_last_checkpoint
     from trl import GRPOConfig, GRPOTrainer
 
     from envtuning.curriculum.trl_callback import TRLCurriculumCallback
@@ -193,9 +195,10 @@ def trl(curriculum: EngineerCurriculum, stages: int, folder: Path | None, *, mod
     class Until(TrainerCallback):
         def on_train_begin(self, *_: Any, **__: Any) -> None:
             began.append(prompts.get_config())
+            self.end = curriculum.stage + stages
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            control.should_training_stop = curriculum.stage >= stages
+            control.should_training_stop = curriculum.stage >= self.end
 
     settings: dict[str, Any] = {
         "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 4, "use_cpu": True, "bf16": False,
@@ -214,8 +217,19 @@ def trl(curriculum: EngineerCurriculum, stages: int, folder: Path | None, *, mod
         train_dataset=prompts.dataset,
         callbacks=[following, Until()],
     )
-    trainer.train(resume_from_checkpoint=None if folder is None else get_last_checkpoint(str(folder)))
+    whole = [] if folder is None else [path.parent for path in folder.glob("*/trainer_state.json") if is_whole(path)]
+    trainer.train(
+        resume_from_checkpoint=str(max(whole, key=lambda path: int(path.name.split("-")[1]))) if whole else None
+    )
     return Trained(curriculum, began, [prompts.get_config()])
+
+
+def is_whole(file: Path) -> bool:
+    """Whether transformers had written this file before it was killed."""
+    try:
+        return bool(json.loads(file.read_text()))
+    except ValueError:
+        return False
 
 
 DOORS: dict[str, Door] = {
@@ -229,15 +243,19 @@ def door(name: str, model: Path) -> Door:
     return partial(trl, model=model) if name == "trl" else DOORS[name]
 
 
+SAVED = "saved"
+
+
 class Recorded(EngineerCurriculum):
-    """Writes every call of its door to a file, and how many there were into its state."""
+    """Writes every call of its door to a file, and how many there were into its state; also each time that it is saved."""
 
     def __init__(self, *given: Any, log: Path | None = None, **options: Any) -> None:
         super().__init__(*given, **options)
         self.log, self.calls = log, 0
+        self.loaded: dict[str, Any] = {}
 
     def _write(self, *call: Any) -> None:
-        self.calls += 1
+        self.calls += call[0] != SAVED
         if self.log is not None:
             with self.log.open("a") as file:
                 file.write(json.dumps(call) + "\n")
@@ -264,11 +282,12 @@ class Recorded(EngineerCurriculum):
         return super().next()
 
     def state_dict(self) -> dict[str, Any]:
+        self._write(SAVED, self.stage)
         return super().state_dict() | {"calls": self.calls}
 
     def load_state_dict(self, state: dict[str, Any], renamed: Any = None) -> None:
         super().load_state_dict(state, renamed)
-        self.calls = int(state["calls"])
+        self.loaded, self.calls = state, int(state["calls"])
 
 
 def recorded(log: Path | None = None) -> Recorded:
@@ -276,14 +295,14 @@ def recorded(log: Path | None = None) -> Recorded:
 
 
 def calls_of(log: Path) -> Iterator[list[Any]]:
-    """The calls that were written whole."""
-    for line in log.read_text().splitlines(keepends=True):
+    """What was written whole, and saves, too."""
+    for line in log.read_text().splitlines(keepends=True) if log.exists() else ():
         if line.endswith("\n"):
             yield json.loads(line)
 
 
 def repeat(calls: list[list[Any]], curriculum: EngineerCurriculum) -> None:
-    """Make the same calls to another curriculum."""
+    """Make the same calls to another curriculum. The configs that it chooses are in its proposals."""
     for call, *given in calls:
         if call == "observe":
             curriculum.observe(Outcome(*given))
