@@ -34,6 +34,11 @@ PLAIN_ENGINEERS: dict[str, str] = {
     "learnability": "engineers.plain.share_engineers:LearnabilityEngineer",
     "reader": "engineers.plain.reader:ReaderEngineer",
     "schedule": "engineers.plain.schedule:ScheduleEngineer",
+    "ladder": "engineers.plain.schedule:LadderEngineer",
+    "target-only": "engineers.plain.open_loop:TargetOnlyEngineer",
+    "warm-target": "engineers.plain.open_loop:WarmTargetEngineer",
+    "mixture": "engineers.plain.open_loop:MixtureEngineer",
+    "near-uniform": "engineers.plain.open_loop:NearUniformEngineer",
 }
 
 # Every backend of this package. A factory takes the text after the slash and keyword options.

@@ -1,4 +1,4 @@
-"""``schedule``: goes to the target by a list written beforehand, and ignores every result. A hand-made ladder in one line."""
+"""``schedule`` and ``ladder``: go to the target by a list written beforehand, and ignore every result. A hand-made ladder in one line."""
 
 from __future__ import annotations
 
@@ -46,3 +46,12 @@ class ScheduleEngineer(Walker):
         for slice_ in with_beside(slices, of_first):
             way.turn_dials(design, slice_, fraction, why)
         return design
+
+
+class LadderEngineer(ScheduleEngineer):
+    """A schedule of three rungs, unless others are given."""
+
+    name = "ladder"
+
+    def __init__(self, *, parts: Sequence[float] = (0.4, 0.7), **options: Any) -> None:
+        super().__init__(parts=parts, **options)

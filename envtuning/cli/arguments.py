@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from engineers.plain.open_loop import OPEN_LOOP
 from engineers.shared import own
 from engineers.shared.untrusted import NotReadable
 from envtuning.runs.reading import read_value
@@ -138,4 +139,5 @@ def listed_seeds(text: str | None) -> list[int] | None:
 def run_name(spec: RunSpec) -> str:
     """The preset's name, and the engineer's name if it is not the preset's own."""
     named_after = spec.engineer.name.replace("/", "_").replace(":", "_").replace("#", "_")
-    return f"{spec.name}-{named_after}" if spec.asks_an_engineer and named_after != spec.name else spec.name
+    writes = spec.asks_an_engineer or spec.engineer.name in OPEN_LOOP
+    return f"{spec.name}-{named_after}" if writes and named_after != spec.name else spec.name

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from engineers.plain.open_loop import OPEN_LOOP
 from envtuning.cli.arguments import (
     Engineer,
     Observed,
@@ -57,7 +58,7 @@ def run(
     """Run a preset or a file to its end. A run that was interrupted continues where it stopped."""
     spec = load_spec(what, changes=parse_settings(settings))
     spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
-    if engineer is not None and not spec.asks_an_engineer:
+    if engineer is not None and engineer not in OPEN_LOOP and not spec.asks_an_engineer:
         console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
     plan = resolve(spec)
     note_out_of_reach(plan)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from engineers.plain.open_loop import OPEN_LOOP
 from engineers.registry import DEFAULT_ENGINEER
 from envtuning.cli.arguments import (
     OnRay,
@@ -26,7 +27,6 @@ from envtuning.runs.spec import load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
-from envtuning.studies.open_loop import ARMS
 from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_of
 from envtuning.studies.study import Arms, execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
@@ -41,7 +41,7 @@ def compare(
         str,
         typer.Option(
             callback=trust_engineers,
-            help=f"Engineers' names, separated by commas; or arms that read nothing: {', '.join(ARMS)}.",
+            help=f"Engineers' names, separated by commas. These read nothing: {', '.join(OPEN_LOOP)}, ladder.",
         ),
     ] = f"fixed,random,uniform,{DEFAULT_ENGINEER}",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",

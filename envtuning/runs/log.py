@@ -358,7 +358,7 @@ def _run_record(path: Path, files: Files) -> RunRecord:
 
 def _plan_of(record: RunRecord, path: Path) -> Plan:
     try:
-        return Plan.of(record.spec)
+        return Plan.stored(record.spec)
     except UnknownWorld as error:
         remedy = "" if error.untrusted else "; install the run's world, or start where its module can be imported"
         raise RunError(f"{path}: {error}{remedy}") from error

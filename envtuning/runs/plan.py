@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 import engineers
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump
+from engineers.plain.open_loop import OPEN_LOOP, OpenLoopEngineer
 from engineers.registry import named_in_a_file as engineer_in_a_file
 from engineers.registry import needs_trainee, raise_unless_from_file
 from engineers.shared.sentences import in_sentences
@@ -28,7 +29,7 @@ from envtuning.worlds.world import Cases, World
 
 @dataclass(frozen=True)
 class Plan:
-    """``Plan.of`` makes one for reading a run or changing a spec. ``resolve`` makes one for beginning a run."""
+    """``Plan.of`` makes one for changing a spec, ``Plan.stored`` for reading a run. ``resolve`` makes one for beginning a run."""
 
     spec: RunSpec  # with all defaults filled in, as in run.json
     world: World[Any]
@@ -37,7 +38,15 @@ class Plan:
 
     @classmethod
     def of(cls, spec: RunSpec) -> Plan:
-        """Makes the world and reads the configs. Raises ``UnknownWorld``, or ``SpecError`` for a config that the world does not know."""
+        """The plan of a spec that somebody wrote. Raises as ``stored`` does, and ``SpecError`` for an engineer that cannot write its configs."""
+        plan, engineer = cls.stored(spec), OPEN_LOOP.get(spec.engineer.name)
+        return plan if engineer is None else cls.stored(written_ahead(plan, engineer))
+
+    @classmethod
+    def stored(cls, spec: RunSpec) -> Plan:
+        """The plan of a run's folder, in whose spec an open-loop engineer has already written its configs.
+
+        Makes the world and reads the configs. Raises ``UnknownWorld``, or ``SpecError`` for a config that the world does not know."""
         world = world_in_a_file(spec.world.name, spec.world.options)
         target = _config("target", spec.target, world)
         configs = tuple(
@@ -133,6 +142,24 @@ class Plan:
             raise SpecError(in_sentences(error)) from error
         except (ImportError, TypeError, ValueError) as error:
             raise SpecError(str(error)) from error
+
+
+def written_ahead(plan: Plan, engineer: type[OpenLoopEngineer]) -> RunSpec:
+    """The spec with the configs of an engineer that needs no report."""
+    spec, (first, *later) = plan.spec, plan.spec.stages
+    try:
+        ahead = engineer.ahead(plan.first, plan.target, spec.editable)
+    except KnobError as error:
+        raise SpecError(f"{spec.name}: {error}") from error
+    if ahead.later is None and not spec.asks_an_engineer:
+        raise SpecError(f"{engineer.name} would draw nothing: no stage of {spec.name} has config: engineer")
+    if ahead.later is not None:
+        later = [stage.on(ahead.later) for stage in later]
+    if ahead.first is not None:
+        is_asked = ahead.later is None  # then the first stage is that of the other arms, without some slices
+        first = first.model_copy(update={"config": as_data(ahead.first)}) if is_asked else first.on(ahead.first)
+    changed = {} if ahead.editable is None else {"editable": ahead.editable}
+    return spec.model_copy(update={"stages": (first, *later), **changed})
 
 
 def _config(place: str, given: Any, world: World[Any]) -> BaseModel:

@@ -290,6 +290,10 @@ class StageSpec(Frozen):
             raise ValueError(f"{given!r:.60} is not a config: write a mapping, or the word engineer")
         return as_data(given)
 
+    def on(self, config: BaseModel | dict[str, Any]) -> StageSpec:
+        """This stage on exactly this config, neither redrawn nor faded."""
+        return self.model_copy(update={"config": as_data(config), "redraw": False, "fade": None})
+
     @property
     def asks(self) -> bool:
         """Whether the engineer writes the config."""

@@ -1,7 +1,6 @@
 """Compares engineers on the same budgets, seeds and first stages, in one table with intervals.
 
-The names of ``open_loop.ARMS``, which need no engineer, are allowed too. Validation and probes are charged to the budget.
-``studies.study`` carries out the runs.
+Validation and probes are charged to the budget. ``studies.study`` carries out the runs.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any
 
 from rich.table import Table
 
+from engineers.plain.open_loop import OPEN_LOOP
 from engineers.shared.counts import counted
 from envtuning import atomic
 from envtuning.loop.observer import Observer
@@ -21,10 +21,9 @@ from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
 from envtuning.show.console import in_words
 from envtuning.studies import budget, closed_loop
-from envtuning.studies.open_loop import ARMS, arm_of, known
 from envtuning.studies.outcomes import finished, outcome_of
 from envtuning.studies.study import Arms, comparable, execute, raise_unless_comparable
-from envtuning.studies.table import Compared, cells, drawn, legend
+from envtuning.studies.table import Compared, Known, cells, drawn, legend
 
 BASELINES = ("fixed", "uniform", "target-only")
 FLOOR = 0.05  # if no arm has more success than this, a table cannot compare engineers
@@ -57,17 +56,18 @@ def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
     """One arm per engineer."""
     if not engineers or len(set(engineers)) < len(engineers):
         raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
-    if not spec.asks_an_engineer and (idle := [name for name in engineers if name not in ("fixed", *ARMS)]):
+    if not spec.asks_an_engineer and (idle := [name for name in engineers if name not in ("fixed", *OPEN_LOOP)]):
         raise SpecError(
             f"{idle[0]} would write nothing: no stage of {spec.name} has config: engineer; compare fixed with target-only"
         )
-    return {name: arm_of(comparable(spec), spec.engineer.replaced_by(name)) for name in engineers}
+    base = comparable(spec)
+    return {name: base.model_copy(update={"engineer": spec.engineer.replaced_by(name)}) for name in engineers}
 
 
 def comparison_of(spec: RunSpec, arms: Arms, seeds: Sequence[int], out: Path) -> Comparison:
     """The comparison of the finished runs."""
     runs = [outcome_of(run, arm) for (arm, _), run in finished(arms, seeds, out).items()]
-    plan, knowing = Plan.of(spec), {name: known(spec.engineer.replaced_by(name)) for name in arms}
+    plan, knowing = Plan.of(spec), {name: Known.of(arm.engineer) for name, arm in arms.items()}
     return Comparison.of(plan, runs, knowing, BASELINES, preset=spec.name, world=plan.world.about.name)
 
 

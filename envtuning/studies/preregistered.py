@@ -17,7 +17,6 @@ from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
 from envtuning.runs.sections import FOLDER, HIGHEST_SEED
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, read_file
-from envtuning.studies import open_loop
 from envtuning.studies.study import FIRST_STAGE, Arms, comparable
 from envtuning.studies.table import Known
 
@@ -25,11 +24,11 @@ EXAMPLE = Path(__file__).with_name("example_study.yaml")  # a complete file, to 
 
 
 class ArmSpec(BaseModel):
-    """One arm: an engineer or an open-loop schedule, options of the trainee, and the first config."""
+    """One arm: an engineer, options of the trainee, and the first config."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    engineer: EngineerSpec = Field(description="As engineers.make takes it, or a name of `open_loop.ARMS`.")
+    engineer: EngineerSpec = Field(description="As engineers.make takes it.")
     trainee: dict[str, Any] = Field(
         default_factory=dict, description="Options of the preset's trainee that this arm changes."
     )
@@ -45,7 +44,7 @@ class ArmSpec(BaseModel):
 
     @property
     def known(self) -> Known:
-        found = open_loop.known(self.engineer, self.tuning_runs)
+        found = Known.of(self.engineer, self.tuning_runs)
         start = Tier.TARGET if self.start == "target" else Tier.NOTHING
         return replace(found, tier=max(start, found.tier) if self.tier is None else self.tier)
 
@@ -129,13 +128,13 @@ def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
     """The preset's run with the arm's engineer and first config. Every engineer gets the options that all engineers take."""
     first = base.stages[0]
     if arm.start == "target":
-        first = open_loop.on_target(first, base.target)
+        first = first.on(base.target)
     elif arm.start == "random":
         first = first.model_copy(update={"redraw": True})
     trainee = base.trainee.model_copy(update={"options": base.trainee.options | arm.trainee})
-    begun = base.model_copy(update={"trainee": trainee, "stages": (first, *base.stages[1:])})
     options = base.engineer.common_options | arm.engineer.options
-    return open_loop.arm_of(begun, arm.engineer.model_copy(update={"options": options}))
+    engineer = arm.engineer.model_copy(update={"options": options})
+    return base.model_copy(update={"trainee": trainee, "engineer": engineer, "stages": (first, *base.stages[1:])})
 
 
 def load_study(path: str | Path, *, trust: Iterable[str] = ()) -> StudySpec:

@@ -12,13 +12,17 @@ from typing import Any, Self
 
 from rich.table import Table
 
+from engineers.plain.open_loop import OPEN_LOOP
+from engineers.registry import tier_named
 from engineers.shared.counts import money
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
+from envtuning.runs.sections import EngineerSpec
 from envtuning.show.console import plain_table
 from envtuning.studies.closed_loop import Gain, best_reader, gain, lowest
 from envtuning.studies.intervals import FEWEST, Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
+from envtuning.trainees.language.live_engineers import KNOW_THE_WEIGHTS
 
 MEANINGS = {  # of columns that need an explanation
     "tier": "the highest kind of information that an arm uses",
@@ -38,6 +42,14 @@ class Known:
     tier: Tier
     tuning_runs: int = 0  # runs on other seeds that it was tuned on
     warms_up: bool = False  # whether easier stages, fixed beforehand, come before the target
+
+    @classmethod
+    def of(cls, engineer: EngineerSpec, tuning_runs: int = 0) -> Known:
+        """What is known of an engineer. One that asks the model under training knows its weights."""
+        name = engineer.name
+        tier = Tier.WEIGHTS if name in KNOW_THE_WEIGHTS else tier_named(name, **engineer.options)
+        open_loop = OPEN_LOOP.get(name)
+        return cls(tier, tuning_runs, warms_up=tier == Tier.FAMILY if open_loop is None else open_loop.warms_up)
 
 
 @dataclass(frozen=True)

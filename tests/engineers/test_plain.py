@@ -14,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 import engineers
 from engineers import SliceResult, StageRecord, StageReport, check
 from engineers.knobs import KnobError, dump, find_knobs
+from engineers.plain.open_loop import OPEN_LOOP
 from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
 
 PLAIN = [
-    name for name in engineers.registry.PLAIN_ENGINEERS if name != "schedule"
-]  # which does little without its option
+    name for name in engineers.registry.PLAIN_ENGINEERS if name not in ("schedule", "ladder", *OPEN_LOOP)
+]  # which do little without a target
 
 
 @pytest.fixture(params=["kitchen", "lake"])

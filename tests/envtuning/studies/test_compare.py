@@ -17,9 +17,8 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
 from envtuning.studies.compare import BASELINES, arms_of, compare, comparison_of, table, write
 from envtuning.studies.intervals import t_mean
-from envtuning.studies.open_loop import known
 from envtuning.studies.outcomes import outcome_of
-from envtuning.studies.table import rows
+from envtuning.studies.table import Known, rows
 
 NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
 
@@ -192,7 +191,9 @@ def test_a_comparison_lets_engineers_drop_working_slices_and_an_unknown_cost_sta
     found = outcome_of(run, "rules")
     assert (found.cost, found.tokens) == (None, 9)
     console = Console(width=200, record=True)
-    shown = replace(result, runs=[found], rows=rows([found], {"rules": known(EngineerSpec(name="rules"))}, BASELINES))
+    shown = replace(
+        result, runs=[found], rows=rows([found], {"rules": Known.of(EngineerSpec(name="rules"))}, BASELINES)
+    )
     console.print(table(shown))
     assert "unknown" in console.export_text()
 

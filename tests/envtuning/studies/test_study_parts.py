@@ -90,13 +90,13 @@ def test_engineers_that_no_stage_asks_are_not_compared():
 @pytest.mark.parametrize("preset", ["scripted", "engineer", "environment-tuning"])
 def test_target_only_trains_on_the_target_in_every_stage_whatever_the_preset_does_there(preset):
     spec = load_spec(preset)
-    alone = arms_of(spec, ["fixed", "target-only"])["target-only"]
-    assert alone.engineer.name == "fixed"
-    assert [(stage.config, stage.redraw, stage.fade) for stage in alone.stages] == [(spec.target, False, None)] * len(
+    alone = Plan.of(arms_of(spec, ["fixed", "target-only"])["target-only"]).spec
+    assert alone.engineer.name == "target-only"
+    assert [(stage.config, stage.redraw, stage.fade) for stage in alone.stages] == [(alone.target, False, None)] * len(
         spec.stages
     )
     assert [stage.budget for stage in alone.stages] == [stage.budget for stage in spec.stages]
-    assert (alone.suites, alone.trainee) == (spec.suites, spec.trainee)
+    assert (alone.suites, alone.trainee, alone.target) == (spec.suites, spec.trainee, Plan.of(spec).spec.target)
     assert alone.stages != spec.stages
 
 
