@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
+from engineers.shared.sentences import in_sentences
 from envtuning.curriculum.curriculum import Config
 from envtuning.errors import SpecError
 
@@ -53,23 +56,39 @@ def config_below(env: Any) -> Config:
 
 
 def raise_unless_fits(env: Any, config: Config) -> None:
-    """Raises the environment's own error for a config that does not fit its spaces, if it has ``raise_unless_fits`` (lakes do).
+    """Raises ``SpecError`` for a config of a wrong type, and the environment's own error for one that does not fit its spaces.
 
-    Other environments, and those in other processes, are not checked before the config is applied.
+    The type is known of environments whose ``get_config()`` or ``config`` is a pydantic model. The spaces are checked if the
+    environment has ``raise_unless_fits`` (lakes do). Environments in other processes are not checked before the config is applied.
     """
+    current = None
     for layer in _layers(env):
         room = getattr(layer, "batch", layer)  # lakes have their limits in their batch
         if hasattr(type(room), "raise_unless_fits"):
-            known = type(room.get_config())
-            given = known.model_validate(config) if isinstance(config, Mapping) else config
-            if not isinstance(given, known):
-                raise SpecError(
-                    f"the curriculum gave {config!r:.100}, and the environment takes a {known.__name__}: give one"
-                )
-            room.raise_unless_fits(given)
+            room.raise_unless_fits(_as_the_lake_reads_it(config, type(room.get_config())))
             return
         for copy in getattr(layer, "envs", None) or ():
             raise_unless_fits(copy, config)
+        if current is None:
+            current = layer.get_config() if hasattr(type(layer), "get_config") else getattr(layer, "config", None)
+    if isinstance(current, BaseModel) and not isinstance(config, BaseModel):
+        raise _wrong_type(config, type(current))
+
+
+def _as_the_lake_reads_it(given: Config, known: type[BaseModel]) -> BaseModel:
+    if not isinstance(given, Mapping | known):
+        raise _wrong_type(given, known)
+    try:
+        return known.model_validate(given)
+    except ValidationError as error:
+        raise SpecError(f"the config is no {known.__name__}: {in_sentences(error)}") from error
+
+
+def _wrong_type(given: Config, known: type[BaseModel]) -> SpecError:
+    remedy = f"{known.__name__}(**…)" if isinstance(given, Mapping) else "one"
+    return SpecError(
+        f"the config {given!r:.100} is of type {type(given).__name__}, and the environment takes a {known.__name__}: give {remedy}"
+    )
 
 
 def _layers(env: Any) -> Iterator[Any]:

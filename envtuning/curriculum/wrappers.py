@@ -160,6 +160,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
 
     def set_config(self, config: Config) -> None:
         """Use this config from each copy's next reset on."""
+        if self._apply is apply_config:
+            raise_unless_fits(self.env, config)
         self._apply(self.env, config)
         _same_spaces(self._spaces, (self.env.single_observation_space, self.env.single_action_space), config)
         self._config = config

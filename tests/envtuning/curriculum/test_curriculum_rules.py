@@ -262,5 +262,45 @@ def test_what_is_no_curriculum_and_what_a_curriculum_gives_that_is_no_config_are
             CurriculumEnv(env(), given)
     wrapped = CurriculumEnv(env(), lambda success: 5)
     wrapped.reset(seed=0)
-    with pytest.raises(SpecError, match="the curriculum gave 5, and the environment takes a LakeConfig: give one"):
+    with pytest.raises(
+        SpecError, match="the config 5 is of type int, and the environment takes a LakeConfig: give one"
+    ):
         wrapped.step(np.array([4]))  # the horizon
+
+
+class Room(BaseModel):
+    length: int = 2
+
+
+class Roomy(Episode):
+    """Somebody's own, whose config is a pydantic model."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0, True, False)
+        self.config = Room()
+
+    def set_config(self, config: Room) -> None:
+        self.config = config
+
+
+def test_a_dict_for_a_config_of_ones_own_is_refused_when_it_is_set():
+    one, copies = CurriculumEnv(Roomy()), CurriculumVectorEnv(gym.vector.SyncVectorEnv([Roomy] * 2))
+    for env in (one, copies):
+        with pytest.raises(
+            SpecError, match=r"'length': 3. is of type dict, and the environment takes a Room: give Room\(\*\*…\)"
+        ):
+            env.set_config({"length": 3})
+        env.set_config(Room(length=3))
+    one.reset()
+    assert one.unwrapped.config == copies.env.envs[1].config == Room(length=3)
+
+
+def test_a_lake_takes_a_dict_and_says_at_once_what_is_wrong_with_it():
+    import mapf_frozenlake as mfl
+
+    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", size=3, num_agents=1))
+    with pytest.raises(SpecError, match="the config is no LakeConfig: banana: Extra inputs are not permitted"):
+        env.set_config({"banana": 1})
+    env.set_config(mfl.LakeConfig.single(3, 1, hole_ratio=0.0).model_dump())
+    env.reset(seed=0)
+    assert env.unwrapped.get_config() == mfl.LakeConfig.single(3, 1, hole_ratio=0.0)
