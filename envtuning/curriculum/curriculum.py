@@ -5,10 +5,12 @@ A trainer's wrapper or callback reports finished episodes by ``observe`` or ``ob
 
 from __future__ import annotations
 
+import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 from pydantic import BaseModel
@@ -29,6 +31,12 @@ class Curriculum(ABC):
 
     config: Config = None  # what to train on now; None leaves the environment as it is
     version: int = 0  # number of configs that were chosen so far
+    made_in: int  # the process that made it; a copy in another process says the same
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        made = super().__new__(cls)
+        made.made_in = os.getpid()
+        return made
 
     @abstractmethod
     def observe(self, outcome: Outcome) -> None:
@@ -132,6 +140,18 @@ def as_curriculum(given: Curriculum | Callable[[bool], Config | None]) -> Curric
     if not callable(given):
         raise SpecError(f"curriculum is a {type(given).__name__}: give a Ladder, an EngineerCurriculum or a function")
     return FunctionCurriculum(given)
+
+
+def warn_of_a_copy(curriculum: Curriculum) -> None:
+    """Warns, once, if this process has a copy of a curriculum of another: it hears of this process's episodes alone."""
+    here = os.getpid()
+    if curriculum.made_in != here:
+        curriculum.made_in = here
+        warnings.warn(
+            f"this process has a copy of the {type(curriculum).__name__}, which counts this process's episodes alone: give the curriculum "
+            "to what wraps all environments, such as CurriculumVectorEnv or SB3CurriculumCallback",
+            stacklevel=4,
+        )
 
 
 def _as_json(config: Config) -> Any:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,7 +96,7 @@ class EngineerCurriculum(Curriculum):
         self._halves = [Arriving(), Arriving()]  # of the stage
         self._looked = False  # at the slices of the first episodes
         self._open: _Question | None = None
-        first = self._engineer()
+        first = self._first()
         try:
             first.check_able(config, editable)
         except KnobError as error:
@@ -210,6 +212,8 @@ class EngineerCurriculum(Curriculum):
                 self._say_cost(answered.proposal.usage)
         if answered.incident is not None:
             self.incidents.append(answered.incident)
+            if len(self.incidents) == 1:
+                warnings.warn(f"{answered.incident.message} (later ones are only in `incidents`)", stacklevel=4)
         self.history.append(self.report.records()[-1])
         self._open, self._amount, self._halves = None, 0, [Arriving(), Arriving()]
         self.stage += 1
@@ -224,6 +228,16 @@ class EngineerCurriculum(Curriculum):
             f"{usage.tokens * self.max_questions:,}{price} (max_questions)",
             file=sys.stderr,
         )
+
+    def _first(self) -> Engineer:
+        """The engineer of the first stage. If it does not know an option, the error says what the curriculum takes, too."""
+        try:
+            return self._engineer()
+        except TypeError as error:
+            if not self.options:
+                raise
+            own = [one.name for one in signature(type(self)).parameters.values() if one.kind is one.KEYWORD_ONLY]
+            raise SpecError(f"{error}. EngineerCurriculum itself takes {', '.join(own)}") from error
 
     def _engineer(self) -> Engineer:
         """The engineer, seeded for the stage. What it was asked and has answered before a kill is not asked again."""

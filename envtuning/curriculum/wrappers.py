@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode
 from pettingzoo.utils import BaseParallelWrapper
 
 from envtuning.curriculum.apply import Apply, apply_config, raise_unless_fits
-from envtuning.curriculum.curriculum import Config, Curriculum, as_curriculum
+from envtuning.curriculum.curriculum import Config, Curriculum, as_curriculum, warn_of_a_copy
 from envtuning.curriculum.ended import SliceOf, outcome_of, outcomes_of_rows, succeeded
 from envtuning.curriculum.old_episodes import OldEpisodes
 from envtuning.outcomes import Outcome
@@ -63,6 +63,8 @@ class _Swap:
         self.next = config
 
     def at_reset(self, spaces: Callable[[], Any]) -> None:
+        if self.curriculum is not None:
+            warn_of_a_copy(self.curriculum)
         if self.curriculum is not None and self._version != self.curriculum.version:  # or another environment swapped
             self._version = self.curriculum.version
             self.next = self.curriculum.config if self.next is None else self.next

@@ -161,7 +161,9 @@ def test_an_engineer_that_fails_or_is_refused_keeps_the_config_with_the_reason()
         ),
     ):
         curriculum = EngineerCurriculum(Says(do), Tasks(), every=10, **limits)
-        assert fed(curriculum, 25) == []
+        with pytest.warns(UserWarning, match="the current config is kept") as told:
+            assert fed(curriculum, 25) == []
+        assert len(told) == 1  # of the two incidents
         assert curriculum.config == Tasks()
         assert [(one.kind, one.stage) for one in curriculum.incidents] == [(kind, 0), (kind, 1)]
         assert said in curriculum.incidents[0].message
@@ -340,6 +342,10 @@ def test_wrong_arguments_are_refused_at_once():
             EngineerCurriculum("learnability", **{"config": Tasks()} | given)
     with pytest.raises(SpecError, match="temperature: options are for an engineer that is given by its name"):
         EngineerCurriculum(Stub(), Tasks(), temperature=1)
+    with pytest.raises(
+        SpecError, match=r"'rules' has no option evry; .*\. EngineerCurriculum itself takes target, every, unit"
+    ):
+        EngineerCurriculum("rules", Tasks(), evry=5)
     with pytest.raises(ValueError, match="engineer 'banana' is unknown"):
         EngineerCurriculum("banana", Tasks())
     curriculum = EngineerCurriculum(Stub(), Tasks())

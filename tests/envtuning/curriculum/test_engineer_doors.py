@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import mapf_frozenlake as mfl
 from engineers import Engineer, Proposal
-from envtuning import CurriculumParallelEnv, CurriculumVectorEnv, EngineerCurriculum
+from envtuning import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, EngineerCurriculum
 from envtuning.errors import RunError
 
 EVERY = 30
@@ -82,7 +83,7 @@ def test_a_vector_environment():
 
 def test_pettingzoo():
     ended = Ended()
-    env = mfl.mapf_frozenlake_v0.parallel_env(config=lakes(1.0), max_size=4)
+    env = mfl.parallel_env(config=lakes(1.0), max_size=4)
     wrapped = CurriculumParallelEnv(env, ended.curriculum, success_key="valid")
     rng = np.random.default_rng(0)
     for episode in range(120):
@@ -91,6 +92,33 @@ def test_pettingzoo():
             *_, infos = wrapped.step({agent: int(rng.integers(0, 5)) for agent in env.agents})
         ended.counted[str(next(iter(infos.values()))["slice"])] += 1  # an episode ends before the next config applies
     ended.check()
+
+
+def copies_warned(env: gym.Env, curriculum: EngineerCurriculum) -> CurriculumEnv:
+    """Made in the process of a copy, which keeps the warnings of its first two resets."""
+    made = CurriculumEnv(env, curriculum)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        made.reset(seed=0)
+        made.reset(seed=1)
+    made.told = [str(one.message) for one in told]
+    return made
+
+
+def test_a_copy_of_a_curriculum_in_another_process_is_warned_of_once():
+    ended = Ended()
+
+    def make() -> CurriculumEnv:
+        return copies_warned(gym.make("mapf_frozenlake:MAPFFrozenLake-v0", config=lakes(1.0)), ended.curriculum)
+
+    assert make().told == []
+    envs = gym.vector.AsyncVectorEnv([make] * 2)
+    try:
+        for told in envs.get_attr("told"):
+            [message] = told
+            assert message.startswith("this process has a copy of the EngineerCurriculum, which counts this process's ")
+    finally:
+        envs.close()
 
 
 @pytest.mark.parametrize("interface", ["lakes", "agents", "copies", "processes"])
