@@ -163,6 +163,11 @@ def _instances(suite: InstanceSet | Iterable[Instance] | str) -> InstanceSet:
         from mapf_frozenlake.suite import load_suite
 
         return load_suite(suite)
+    if not isinstance(suite, Iterable):
+        raise LakeError(
+            f"the suite is of type {type(suite).__name__}: give evaluate(policy, suite), the suite as instances, as its name or as a "
+            "protocol"
+        )
     return suite if isinstance(suite, InstanceSet) else InstanceSet.from_instances(suite)
 
 

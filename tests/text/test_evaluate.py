@@ -424,6 +424,12 @@ def test_an_empty_suite(suite):
         mfl.evaluate(solve, suite[:0])
 
 
+@pytest.mark.parametrize("given", ["quick", "suite"])
+def test_swapped_arguments(suite, given):
+    with pytest.raises(LakeError, match=r"the suite is of type function: give evaluate\(policy, suite\)"):
+        mfl.evaluate(suite if given == "suite" else given, solve)
+
+
 def test_a_suite_by_its_name():
     assert mfl.evaluate(solve, "quick").overall.n == 126
 
