@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from rich.markup import escape
 from rich.table import Table
 
-from engineers.knobs import KnobError, as_text, validated
+from engineers.knobs import KnobError, as_text, dump, validated
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, WITH_CASES, context_named
@@ -182,11 +182,16 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
     own.trust(own.chosen_in(config_class))
     found = _find_class(config_class) if config_class else _class_of(report, file)
     try:
-        return report, validated(found, report.config)
+        config = validated(found, report.config)
     except KnobError as error:
         raise ValueError(
             f"the config in {file.name} is not a valid {found.__name__}: {error}; give its --config-class"
         ) from None
+    if lost := sorted(report.config.keys() - dump(config).keys()):  # a class may ignore what it does not know
+        raise ValueError(
+            f"the config in {file.name} has {lost[0]!r}, and {found.__name__} has no such field; give its --config-class"
+        )
+    return report, config
 
 
 def _class_of(report: StageReport, file: Path) -> type[BaseModel]:

@@ -241,6 +241,16 @@ def test_whose_class_a_config_is_says_the_command_else_the_report_else_it_is_a_l
     assert cli._load(file, "engineers:Change")[1] == Change(path="a")
 
 
+def test_a_class_that_ignores_the_reports_config_is_not_asked_about(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "another.py").write_text(
+        "from pydantic import BaseModel\nclass Pole(BaseModel):\n    length: float = 0.5\n"
+    )
+    refused = run("propose", "--report", REPORT, "--config-class", "another:Pole")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "has 'collisions', and Pole has no such field; give its --config-class" in refused.stderr
+
+
 def test_no_class_is_imported_on_a_reports_word(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "planted_class.py").write_text(
