@@ -270,6 +270,22 @@ def test_a_pydantic_error_is_a_sentence_for_each_fault_with_its_place_and_its_va
     assert in_sentences(whole.value, "menu").startswith("menu=3: Input")
 
 
+def test_a_list_with_a_fault_in_an_entry_is_not_called_too_short():
+    """Pydantic counts the entries without a fault."""
+    from pydantic import BaseModel, Field, ValidationError
+
+    class Menu(BaseModel):
+        steps: tuple[int, ...] = Field(min_length=1)
+
+    for given, said in (
+        (["; rm -rf"], "steps.0='; rm -rf': Input should be a valid integer, unable to parse string as an integer"),
+        ([], "steps: Tuple should have at least 1 item after validation, not 0"),
+    ):
+        with pytest.raises(ValidationError) as error:
+            Menu.model_validate({"steps": given})
+        assert in_sentences(error.value) == said
+
+
 def test_our_own_modules_are_not_trusted_when_a_caller_names_them():
     """Trust of a module lets files set every option of what it holds."""
     assert own.chosen_in({"kind": "envtuning.trainees.sb3:SB3Trainee", "name": ["mine.worlds:World"]}) == {
