@@ -1,6 +1,7 @@
 """``PrimeTaskSampler``: a curriculum as prime-rl's ``TaskSampler``, which chooses an environment's next task and observes its groups.
 
-prime-rl samples finite tasksets whose tasks have keys. So a curriculum turns shares alone here: a config with other changes does not
+The methods are those of ``TaskSampler`` in prime-rl (orchestrator/curriculum/samplers; read at commit 114f3ca, its ``Curriculum`` at
+0c771bb). prime-rl samples finite tasksets whose tasks have keys. So a curriculum turns shares alone here: a config with other changes does not
 fit the tasks and is refused.
 """
 
@@ -75,10 +76,9 @@ class PrimeTaskSampler(Iterator[Any]):
         """Count a finished group, and take the curriculum's next config if it is time."""
         key = group[0].task.key
         if self._drawn.get(key) == self.curriculum.version:
-            for trace in (trace for episode in group for trace in episode.traces):
-                if not trace.has_error and trace.agent.trainable:
-                    score = min(max(float(trace.reward), 0.0), 1.0)
-                    self.curriculum.observe(Outcome(self.slices[key], bool(self.success(trace.reward)), score))
+            for trace in _counted(group):
+                score = min(max(float(trace.reward), 0.0), 1.0)
+                self.curriculum.observe(Outcome(self.slices[key], bool(self.success(trace.reward)), score))
         self.curriculum.advance(iterations=1)
         self.curriculum.next()
 
@@ -92,3 +92,11 @@ class PrimeTaskSampler(Iterator[Any]):
 
     def metrics(self) -> dict[str, float]:
         return self.curriculum.metrics()
+
+
+def _counted(group: Sequence[Any]) -> Iterator[Any]:
+    """The traces that prime-rl's own samplers count. Its older versions know neither ``ok`` nor ``num_turns``."""
+    for episode in group:
+        for trace in episode.traces if getattr(episode, "ok", True) else ():
+            if not trace.has_error and trace.agent.trainable and getattr(trace, "num_turns", 1) > 0:
+                yield trace

@@ -72,6 +72,11 @@ def test_errors_other_agents_and_tasks_that_were_drawn_before_the_swap_do_not_co
         first = next(one)
     one.observe(group(first, 1.0, 1.0, has_error=True))
     one.observe(group(first, 1.0, 1.0, agent=SimpleNamespace(trainable=False)))
+    one.observe(group(first, 1.0, 1.0, num_turns=0))
+    failed = group(first, 1.0, 1.0, num_turns=2)
+    for episode in failed:
+        episode.ok = False
+    one.observe(failed)
     assert one.curriculum.report.training_results == []
     one.observe(group(first, 1.0, 0.0, 1.0, 0.0))
     assert one.curriculum.version == 1
