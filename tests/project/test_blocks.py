@@ -41,6 +41,7 @@ PYTHON_RUNS_IN = {
     "docs/tasks.md": "tests/envtuning/worlds/test_text_world.py",
     "docs/engineers.md": "tests/engineers/test_docs.py",
     "docs/tools.md": "tests/bfcl/test_docs.py",
+    "docs/trainees.md": "tests/envtuning/cli/test_examples.py",
     "docs/training.md": "tests/envtuning/cli/test_examples.py",
 }
 PYTHON_DOES_NOT_RUN = {

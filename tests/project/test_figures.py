@@ -14,8 +14,8 @@ import pytest
 from benchmarks._record import RESULTS
 
 ROOT = Path(__file__).parents[2]
-README, RUNS, TRAINING, INSTANCES, TOOLS, PAPERS, LANGUAGE, ENVIRONMENTS = (
-    "README.md", "docs/runs.md", "docs/training.md", "docs/instances.md", "docs/tools.md", "docs/papers.md", "docs/language.md",
+README, RUNS, TRAINEES, INSTANCES, TOOLS, PAPERS, LANGUAGE, ENVIRONMENTS = (
+    "README.md", "docs/runs.md", "docs/trainees.md", "docs/instances.md", "docs/tools.md", "docs/papers.md", "docs/language.md",
     "docs/environments.md",
 )  # fmt: skip
 
@@ -316,14 +316,14 @@ def beside_uniform(figures: Figures) -> str:
 
 STAGES = ("4×4, 2 agents", "4–6, 2–3 agents", "6–8, 3–4 agents", "9×9, 4 agents")
 LEARNING = [
-    Claim(TRAINING, "training", lambda f: f"{f['ours_better_by']['stock MultiAgentEnv']['end_to_end_steps_per_cpu_s']:.1f}× fewer"),
-    Claim(TRAINING, "training", our_row),
-    Claim(TRAINING, "training", lambda f: stock_row(f, "stock MultiAgentEnv", "stock RLlib, `MultiAgentEnv`")),
-    Claim(TRAINING, "training", lambda f: stock_row(f, "stock PettingZoo wrapper", "stock RLlib, PettingZoo wrapper")),
-    Claim(TRAINING, "learning", lambda f: "{}–{} env steps ({} s of CPU)".format(*until_it_succeeds(f, "block"))),
-    Claim(TRAINING, "learning", lambda f: "{}–{} ({} s)".format(*until_it_succeeds(f, "end"))),
-    Claim(TRAINING, "learning", four_stages_cost),
-    *(Claim(TRAINING, "learning", lambda f, n=n, s=s: four_stages_row(f, n, s)) for n, s in enumerate(STAGES)),
+    Claim(TRAINEES, "training", lambda f: f"{f['ours_better_by']['stock MultiAgentEnv']['end_to_end_steps_per_cpu_s']:.1f}× fewer"),
+    Claim(TRAINEES, "training", our_row),
+    Claim(TRAINEES, "training", lambda f: stock_row(f, "stock MultiAgentEnv", "stock RLlib, `MultiAgentEnv`")),
+    Claim(TRAINEES, "training", lambda f: stock_row(f, "stock PettingZoo wrapper", "stock RLlib, PettingZoo wrapper")),
+    Claim(TRAINEES, "learning", lambda f: "{}–{} env steps ({} s of CPU)".format(*until_it_succeeds(f, "block"))),
+    Claim(TRAINEES, "learning", lambda f: "{}–{} ({} s)".format(*until_it_succeeds(f, "end"))),
+    Claim(TRAINEES, "learning", four_stages_cost),
+    *(Claim(TRAINEES, "learning", lambda f, n=n, s=s: four_stages_row(f, n, s)) for n, s in enumerate(STAGES)),
     Claim(RUNS, "engineers_scripted", above_uniform),
     Claim(RUNS, "engineers_engineer", beside_uniform),
     Claim(RUNS, "side_by_side", lambda f: f"{f['times_as_fast']} times as fast on two cores"),

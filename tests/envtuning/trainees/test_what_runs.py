@@ -1,4 +1,4 @@
-"""Which trainee learns in which world: the table of docs/training.md, each cell of which trains for a moment or is refused."""
+"""Which trainee learns in which world: the table of docs/trainees.md, each cell of which trains for a moment or is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.envtuning.gym_worlds import CorridorWorld
 from tests.envtuning.text_worlds import GuessWorld
 from tests.lazily import needed
 
-PAGE = Path(__file__).parents[3] / "docs" / "training.md"
+PAGE = Path(__file__).parents[3] / "docs" / "trainees.md"
 LAKE = {"num_agents": 2, "reward": "shaped", "horizon": 3, "slices": {3: {"hole_ratio": 0.2}}}
 WORLDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "`lakes`": (make_world("lakes", style="short"), LAKE),
