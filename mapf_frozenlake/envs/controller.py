@@ -65,13 +65,15 @@ class Recordable:
 
 def outcome(batch: LakeBatch, env: int = 0) -> dict[str, Any]:
     """The entries of ``info`` for a finished episode."""
-    success, optimal = bool(batch.success[env]), int(batch.optimal[env])
-    lifelong = {"throughput": float(batch.throughput[env])} if batch.lifelong[env] else {}
-    return lifelong | {
+    success, optimal = batch.success.item(env), batch.optimal.item(env)
+    told = {
         "success": success,
         "is_success": success,  # Stable-Baselines3's name
-        "valid": bool(batch.valid[env]),
-        "score": float(batch.score[env]),
+        "valid": batch.valid.item(env),
+        "score": batch.score.item(env),
         "optimal": None if optimal < 0 else bool(optimal),
-        "slice": batch.slices[env],
+        "slice": batch.slice_of(env),
     }
+    if batch.was_lifelong(env):
+        told["throughput"] = batch.throughput.item(env)
+    return told

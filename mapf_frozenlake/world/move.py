@@ -62,7 +62,7 @@ def move_agents(
     cells     int32[A]: each agent's flat cell; replaced by its new cell. An agent on cell 0 has left the board: it stays there
     actions   int64[A]; ahead: chance that a moving agent goes in its chosen direction (1: no slip)
     collisions  BLOCK or END: the lake's rule; or one of POGEMA's
-    targets   int32[A], scratch
+    targets   uint32[A], scratch. Unsigned, because numba looks at each signed index whether it counts from the array's end
     events    int8[A], written; NONE in empty slots
     occupant  int16[len(terrain)]: 1 + the agent on each cell, 0 if free; kept up to date
     claims    int16[len(terrain)], scratch: all zeros before and after
@@ -79,7 +79,7 @@ def move_agents(
                 draw = slip_uniform(key, step, here // stride - pad, here % stride - pad)
                 action = slipped(action, draw, ahead)
             there = here + _D_ROW[action] * stride + _D_COL[action]
-            if terrain[there] >= wall:  # off the board: stays
+            if terrain[np.uint32(there)] >= wall:  # off the board: stays
                 there = here
                 event = _OFF_BOARD
         targets[i] = there
@@ -166,7 +166,7 @@ def _joint_move(holes, positions, actions, key, step, ahead, collisions):
     occupant = np.zeros(len(terrain), dtype=np.int16)
     claims = np.zeros(len(terrain), dtype=np.int16)
     cells = np.empty(num_agents, dtype=np.int32)
-    targets = np.empty(num_agents, dtype=np.int32)
+    targets = np.empty(num_agents, dtype=np.uint32)
     for i in range(num_agents):
         row, col = positions[i]
         on_board = 0 <= row < height and 0 <= col < width

@@ -69,7 +69,7 @@ class State(NamedTuple):
     reached: NDArray[np.bool_]  # [n, A]: whether the last step reached the goal; not kept up to date under WAIT
     num_reached: NDArray[np.int32]  # [n, A]: goals reached in this episode; 0 under WAIT
     at_fault: NDArray[np.bool_]  # [n, A]: whether the agent has had a violation in this episode
-    targets: NDArray[np.int32]  # [n, A]: scratch of the joint move
+    targets: NDArray[np.uint32]  # [n, A]: scratch of the joint move
     occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 if free; always agrees with `cells`
     owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 without one, SEVERAL
     lake: NDArray[
@@ -108,7 +108,7 @@ def make_state(
         reached=np.zeros(slots, np.bool_),
         num_reached=np.zeros(slots, np.int32),
         at_fault=np.zeros(slots, np.bool_),
-        targets=np.zeros(slots, np.int32),
+        targets=np.zeros(slots, np.uint32),
         occupant=np.zeros((num_envs, area), np.int16),
         owner=np.zeros((num_envs, area), np.int16),
         lake=np.zeros((num_envs, area if with_lakes else 0), np.int16),

@@ -47,7 +47,7 @@ def open_state(table):
         array_at(table[13], (n, agents), np.bool_),
         array_at(table[14], (n, agents), np.int32),
         array_at(table[15], (n, agents), np.bool_),
-        array_at(table[16], (n, agents), np.int32),
+        array_at(table[16], (n, agents), np.uint32),
         array_at(table[17], (n, area), np.int16),
         array_at(table[18], (n, area), np.int16),
         array_at(table[19], (n, wide), np.int16),

@@ -10,7 +10,8 @@ from mapf_frozenlake.world.move import HOLE
 from mapf_frozenlake.world.snapshot import Snapshot
 from mapf_frozenlake.world.state import EPISODE, NEXT, NOWHERE, OVER, WAIT, State
 
-_SLICES = np.array([*map(str, range(MAX_SIZE + 1)), None], dtype=object)  # names by key; -1: None
+_NAMES: list[str | None] = [*map(str, range(MAX_SIZE + 1)), None]  # of slices by key; -1: None
+_SLICES = np.array(_NAMES, dtype=object)
 
 
 class LakeView:
@@ -105,6 +106,10 @@ class LakeView:
         """[n]: whether the last finished episode was under on_goal="next"."""
         return self._fields["ended_on_goal"] == NEXT
 
+    def was_lifelong(self, env: int) -> bool:
+        """``lifelong`` of one env, which takes less time than the column."""
+        return self._fields["ended_on_goal"].item(env) == NEXT
+
     @property
     def reached(self) -> NDArray[np.bool_]:
         """[n, A]: whether each agent reached its goal in the last step; under on_goal="wait", whether it is on it."""
@@ -121,6 +126,10 @@ class LakeView:
     def slices(self) -> NDArray[np.object_]:
         """[n]: the name of the config's slice from which the last finished episode was drawn; None if its board was given."""
         return _SLICES[self._fields["ended_slice"]]
+
+    def slice_of(self, env: int) -> str | None:
+        """``slices`` of one env, which takes less time than the column."""
+        return _NAMES[self._fields["ended_slice"].item(env)]
 
     @property
     def current_slices(self) -> NDArray[np.object_]:
