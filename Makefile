@@ -91,7 +91,7 @@ fuzz: setup-dev ## 100,000 replies, instance files and engineers' answers; figur
 	$(BIN)/python -m benchmarks.fuzz all --n 100000
 
 bench-quick: setup-dev ## The main arms of the study small-corridors on one seed and another test, a few minutes on two cores
-	$(BIN)/python -m benchmarks.study benchmarks/quick.yaml --jobs 2 --out runs/bench-quick
+	$(BIN)/envtuning compare benchmarks/quick.yaml --jobs 2 --out runs/bench-quick
 
 clean: ## Remove the environment and every cache
 	rm -rf $(VENV) $(WORLDS) $(NEWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis

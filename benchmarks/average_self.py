@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks._record import conditions, raise_unless_committed
 from benchmarks.search_schedule import development
-from benchmarks.study import HERE
+from benchmarks.store import HERE
 from engineers.controls import mean_run, save_run
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec

@@ -13,8 +13,9 @@ Every figure on the pages is stored in [results](results) as JSON, unless the pa
 the commit, the machine and the versions. A `+` after a commit means uncommitted changes; such figures are now refused.
 `python -m benchmarks.readme` makes this page from those files, and a test checks that it is up to date.
 
-Some figures are older than the current code. The tables of the studies are made again from the stored outcomes
-(`python -m benchmarks.study NAME --redraw`). Their intervals are now Student's t; when the studies were published they were by bootstrap.
+Some figures are older than the current code. Their commands are those of their commits: what was `benchmarks.study NAME` is
+`envtuning compare benchmarks/preregistered/NAME.yaml` today, and what was `benchmarks.engineers` is `envtuning compare`. The tables of the
+studies are made again from the stored outcomes (`python -m benchmarks.store NAME --redraw`). Their intervals are now Student's t; when the studies were published they were by bootstrap.
 
 `half-success` and `progress-share` were called `learnability` and `bandit`, and still are in the studies' pictures. An earlier version of these two
 and of `rules` made the runs of the studies and of `engineers_engineer`. It took a step less to the target; in

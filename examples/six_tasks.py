@@ -1,4 +1,6 @@
-"""The five short tasks, and one that a small language model cannot learn: a hash. ``python -m benchmarks.study six-tasks`` trains on them."""
+"""The five short tasks, and one that a small language model cannot learn: a hash. The comparison
+``benchmarks/preregistered/six-tasks.yaml`` trains on them.
+"""
 
 from __future__ import annotations
 

@@ -114,14 +114,13 @@ def parse_settings(settings: list[str] | None) -> dict[str, Any]:
     return changes
 
 
-def parse_seeds(text: str, *, counted: bool = True) -> list[int]:
-    """'3' is 0, 1, 2, or only 3 if seeds are not ``counted``; '4,7' is 4 and 7; '4,' is only 4."""
+def parse_seeds(text: str) -> list[int]:
+    """'3' is 0, 1, 2; '4,7' is 4 and 7; '4,' is only 4."""
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        way = "a number of seeds, or a list" if counted else "a list"
-        raise SpecError(f"seeds {text!r:.60}: give {way} such as 0,4,7") from None
-    listed = "," in text or not counted
+        raise SpecError(f"seeds {text!r:.60}: give a number of seeds, or a list such as 0,4,7") from None
+    listed = "," in text
     count = numbers[0] if numbers and not listed else len(numbers)
     if count > MOST_SEEDS:
         raise SpecError(f"seeds {text!r:.60}: at most {MOST_SEEDS:,} runs at a time")
@@ -129,11 +128,6 @@ def parse_seeds(text: str, *, counted: bool = True) -> list[int]:
     if not chosen or min(chosen) < 0 or max(chosen) > HIGHEST_SEED or len(set(chosen)) != len(chosen):
         raise SpecError(f"seeds {text!r}: give at least one seed, none below 0 or above {HIGHEST_SEED:,}, none twice")
     return chosen
-
-
-def listed_seeds(text: str | None) -> list[int] | None:
-    """Like ``parse_seeds``, but a single number is a seed, not a count. None if none is named."""
-    return parse_seeds(text, counted=False) if text else None
 
 
 def run_name(spec: RunSpec) -> str:

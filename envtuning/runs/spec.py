@@ -162,6 +162,16 @@ def read_file(path: str | Path, kind: type[Described]) -> Described:
         raise SpecError(f"{path}: {in_sentences(error)}") from error
 
 
+def keys_of(source: str | Path) -> set[str]:
+    """The keys at the top of a YAML or JSON file; none for a preset, and for a file that cannot be read."""
+    if str(source) in preset_names():
+        return set()
+    try:
+        return set(read_mapping(_text_of(Path(source))))
+    except (NotReadable, SpecError):
+        return set()
+
+
 def _text_of(path: Path) -> str:
     try:
         found = untrusted.read_bytes(path, 4 * LONGEST)  # UTF-8 takes up to four bytes for a character

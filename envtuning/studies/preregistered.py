@@ -1,17 +1,19 @@
-"""A preregistered study: target, metric, arms, seeds and trivial answers, written down before the first run.
+"""What a comparison compares: a target, arms and seeds, as `envtuning compare` has them from its command line or from a file.
 
-Commit the file before the final runs begin. It then shows that the claim was chosen before the results were known.
+A file with a question is a preregistered study: target, metric, arms, seeds and trivial answers, written down before the first run. Commit
+it before the final runs begin. It then shows that the claim was chosen before the results were known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
+from engineers.plain.open_loop import OPEN_LOOP
 from engineers.shared import own
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
@@ -20,7 +22,8 @@ from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, rea
 from envtuning.studies.study import FIRST_STAGE, Arms, comparable
 from envtuning.studies.table import Known
 
-EXAMPLE = Path(__file__).with_name("example_study.yaml")  # a complete file, to copy
+EXAMPLE = Path(__file__).with_name("example_comparison.yaml")  # a complete file, to copy
+BASELINES = ("fixed", "uniform", "target-only")
 
 
 class ArmSpec(BaseModel):
@@ -50,14 +53,16 @@ class ArmSpec(BaseModel):
 
 
 class StudySpec(BaseModel):
-    """The arms of a study, their seeds and their test."""
+    """The arms of a comparison, their seeds and their test."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=FOLDER)
-    question: str = Field(description="The question that the study answers.")
+    question: str = Field("", description="The question that a study answers; empty: nothing was preregistered.")
     preset: str = Field(description="The preset or file that says target, budget, trainee, suites and first stage.")
-    metric: str = Field("valid_rate", description="What is compared: the objective of the preset's world.")
+    metric: str | None = Field(
+        None, description="What is compared: the objective of the preset's world; null: the same."
+    )
     seeds: tuple[Annotated[int, Field(ge=0, le=HIGHEST_SEED)], ...] = Field(min_length=1)
     test_seed: int | None = Field(
         None,
@@ -79,6 +84,23 @@ class StudySpec(BaseModel):
         default_factory=dict,
         description="Arms, or `beyond`, that were written down after the test was opened, and what was known of them by then.",
     )
+
+    _base: RunSpec | None = PrivateAttr(None)  # the run that all arms vary, where it is not that of the preset
+
+    @classmethod
+    def of(cls, spec: RunSpec, engineers: Sequence[str], seeds: Sequence[int]) -> StudySpec:
+        """One arm per engineer, all with this run and its test."""
+        if not engineers or len(set(engineers)) < len(engineers):
+            raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
+        found = cls(
+            name=spec.name,
+            preset=spec.name,
+            seeds=tuple(seeds),
+            arms={name: ArmSpec(engineer=spec.engineer.replaced_by(name)) for name in engineers},
+            trivial=tuple(name for name in BASELINES if name in engineers),
+        )
+        found._base = comparable(spec)
+        return found
 
     @model_validator(mode="after")
     def _names_its_arms(self) -> StudySpec:
@@ -105,9 +127,11 @@ class StudySpec(BaseModel):
     @property
     def base(self) -> RunSpec:
         """The preset's run with the study's own test. The preset's ``test_seed`` is for its users' runs, so a study never uses it."""
+        if self._base is not None:
+            return self._base
         spec = comparable(load_spec(self.preset).with_test_seed(self.test_seed))
         objective = Plan.of(spec).world.about.objective
-        if self.metric != objective:
+        if self.metric not in (None, objective):
             raise SpecError(
                 f"metric={self.metric!r}: a study compares the objective of its world, {objective} for {self.preset}; "
                 "the table of `envtuning compare` has the other rates"
@@ -115,8 +139,12 @@ class StudySpec(BaseModel):
         return spec
 
     def specs(self) -> Arms:
-        """The spec of every arm, without a seed."""
-        base = self.base
+        """The spec of every arm, without a seed. Raises ``SpecError`` for an engineer that would write nothing."""
+        base, engineers = self.base, [arm.engineer.name for arm in self.arms.values()]
+        if not base.asks_an_engineer and (idle := [name for name in engineers if name not in ("fixed", *OPEN_LOOP)]):
+            raise SpecError(
+                f"{idle[0]} would write nothing: no stage of {base.name} has config: engineer; compare fixed with target-only"
+            )
         return {name: arm_of(base, arm) for name, arm in self.arms.items()}
 
     def known(self) -> dict[str, Known]:

@@ -1,4 +1,4 @@
-"""The table of comparisons and studies: every arm's mean over its seeds, its tier, and its gain over arms of lower tiers.
+"""The table of comparisons: every arm's mean over its seeds, its tier, and its gain over arms of lower tiers.
 
 Differences are paired by seed, on the seeds that all compared arms have.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
-from typing import Any, Self
 
 from rich.table import Table
 
@@ -16,7 +15,6 @@ from engineers.plain.open_loop import OPEN_LOOP
 from engineers.registry import tier_named
 from engineers.shared.counts import money
 from engineers.tiers import Tier
-from envtuning.runs.plan import Plan
 from envtuning.runs.sections import EngineerSpec
 from envtuning.show.console import plain_table
 from envtuning.studies.closed_loop import Gain, best_reader, gain, lowest
@@ -101,34 +99,6 @@ def headroom(outcomes: Sequence[Outcome], arms: Mapping[str, Known]) -> Gain | N
     if not any(columns.values()):
         return None
     return replace(best_reader(columns, readers, blind), matched=any(arms[name].warms_up for name in blind))
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Arms on equal budgets, and their results."""
-
-    preset: str
-    headings: dict[str, str]  # the world's rates, the objective first
-    budget: int
-    unit: str
-    headroom: Gain | None
-    rows: list[Row]
-    runs: Sequence[Outcome]
-
-    @classmethod
-    def of(
-        cls, plan: Plan, runs: Sequence[Outcome], arms: Mapping[str, Known], baselines: Sequence[str], **more: Any
-    ) -> Self:
-        """``plan`` is the plan that all arms vary; ``more`` has the further fields of this class."""
-        return cls(
-            headings=plan.world.about.headings,
-            budget=plan.spec.budget,
-            unit=plan.unit,
-            headroom=headroom(runs, arms),
-            rows=rows(runs, arms, baselines),
-            runs=runs,
-            **more,
-        )
 
 
 def _row(

@@ -126,7 +126,7 @@ def understood_module(module: str, words: list[str]) -> None:
     if module == "engineers":
         understood_by("engineers", words)
         return
-    module = module.replace("<name>", "study")
+    module = module.replace("<name>", "store")
     found = importlib.util.find_spec(module)
     assert found is not None, f"there is no module {module}"
     assert found.origin is not None
@@ -156,7 +156,7 @@ def test_yaml_is_a_run_s_file_or_a_part_of_one():
 def test_every_shown_command_that_trains_says_how_long_it_takes():
     """Those of somebody's own file take what their trainee takes."""
     trains = re.compile(
-        r"(envtuning (run|compare|study|pretrain) |make (demo|test)\b|python -m (envtuning|examples)\.\S*tune)"
+        r"(envtuning (run|compare|pretrain) |make (demo|test)\b|python -m (envtuning|examples)\.\S*tune)"
     )
     silent = [
         (page, line)

@@ -14,12 +14,12 @@ import pytest
 from benchmarks import reader, reading
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
-from benchmarks.study import HERE, from_stored
+from benchmarks.store import HERE, from_stored
 from engineers.plain.growth import prior
 from engineers.plain.reader import DOSES
+from envtuning.studies.compare import markdown
 from envtuning.studies.intervals import Interval, half_width, t_mean
 from envtuning.studies.preregistered import load_study
-from envtuning.studies.summary import markdown
 
 README = Path(__file__).parents[2] / "README.md"
 READER = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").replace("**", "").split())
@@ -43,7 +43,7 @@ def test_a_stored_study_is_what_its_outcomes_give_and_has_its_headroom_line(path
     summary = from_stored(study)
     assert json.loads(json.dumps(asdict(summary))) == {name: figures[name] for name in asdict(summary)}
     text = path.with_suffix(".md").read_text(encoding="utf-8")
-    assert text == markdown(summary), f"run `python -m benchmarks.study {study.name} --redraw`"
+    assert text == markdown(summary), f"run `python -m benchmarks.store {study.name} --redraw`"
     assert text.count("Closed-loop headroom: ") == 1
 
 

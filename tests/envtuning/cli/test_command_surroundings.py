@@ -81,7 +81,7 @@ def test_a_file_that_may_not_grow_is_told(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[*SHORT, "--out", LONG], ["run", LONG], ["show", LONG], ["report", LONG], ["resume", LONG], ["study", LONG],
+    [[*SHORT, "--out", LONG], ["run", LONG], ["show", LONG], ["report", LONG], ["resume", LONG], ["compare", LONG],
      ["compare", "scripted", "--engineers", "fixed", "--seeds", "1", "--out", LONG]],
 )  # fmt: skip
 def test_a_name_that_is_too_long_is_told(tmp_path, monkeypatch, arguments):

@@ -14,11 +14,12 @@ import envtuning.cli.studies
 from engineers.shared import own
 from envtuning import atomic
 from envtuning.cli import views
-from envtuning.cli.arguments import adjusted, listed_seeds, parse_seeds, parse_settings, run_name
+from envtuning.cli.arguments import adjusted, parse_seeds, parse_settings, run_name
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SpecError, load_spec, preset_text
+from envtuning.studies.preregistered import StudySpec
 from envtuning.worlds.world import Film
 from tests.envtuning.commands import called
 from tests.envtuning.counting_runs import spec_of
@@ -39,13 +40,6 @@ from tests.envtuning.counting_world import CountConfig, CountWorld
 )
 def test_seeds_are_counted_or_listed(text, seeds):
     assert parse_seeds(text) == seeds
-
-
-@pytest.mark.parametrize(("text", "seeds"), [(None, None), ("", None), ("7", [7]), ("9, 4,", [9, 4])])
-def test_where_seeds_are_only_listed_a_lone_number_is_a_seed(text, seeds):
-    assert listed_seeds(text) == seeds
-    with pytest.raises(SpecError, match=r"^seeds 'seven': give a list such as"):
-        listed_seeds("seven")
 
 
 @pytest.mark.parametrize(
@@ -183,9 +177,9 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
 
     monkeypatch.setattr(envtuning.cli.studies, "execute", execute)
     monkeypatch.setattr(envtuning.cli.studies, "raise_unless_comparable", lambda arms: {})
-    monkeypatch.setattr(envtuning.cli.studies, "comparing", SimpleNamespace(
-        arms_of=lambda spec, names: dict.fromkeys(names, spec), comparison_of=lambda *given: "result",
-        table=lambda result: f"the {result}", write=lambda result, out: out / "figures.json"))  # fmt: skip
+    monkeypatch.setattr(envtuning.cli.studies, "comparison_of", lambda *given: "result")
+    monkeypatch.setattr(envtuning.cli.studies, "tables", lambda result: [f"the {result}"])
+    monkeypatch.setattr(envtuning.cli.studies, "write", lambda result, out: out / "figures.json")
     code, output = called(
         "compare",
         *words,
@@ -203,7 +197,8 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
     )
     assert code == 0
     ((arms, seeds, out, at_a_time, on_ray, observer),) = asked
-    assert arms == dict.fromkeys(["fixed", "rules"], load_spec(preset, changes={"retries": 0}).with_rounds(2))
+    base = load_spec(preset, changes={"retries": 0}).with_rounds(2)
+    assert arms == StudySpec.of(base, ["fixed", "rules"], [0]).specs()
     assert (seeds, out, at_a_time) == ([0, 1, 2], place, jobs)
     assert on_ray is False
     assert (observer is None) == (jobs > 1)  # several at a time cannot be shown

@@ -32,7 +32,7 @@ def settings(*more: str) -> list[str]:
     return [word for setting in (*SMALL, *more) for word in ("--set", setting)]
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "study"])
+@pytest.mark.parametrize("command", ["run", "compare", "file"])
 def test_what_no_engineer_of_the_run_can_turn_is_said_before_it(command, tmp_path):
     """The first stage blocks collisions, the target ends the episode, and no shipped engineer may turn that."""
     file = tmp_path / "mine.yaml"
@@ -51,7 +51,7 @@ def test_what_no_engineer_of_the_run_can_turn_is_said_before_it(command, tmp_pat
         file.write_text(spec.model_dump_json(by_alias=True))
         study = {"name": "s", "question": "?", "preset": str(file), "seeds": [0], "arms": {"a": {"engineer": "reader"}}}
         (tmp_path / "study.json").write_text(json.dumps(study))
-        said = called("study", tmp_path / "study.json", "--out", tmp_path / "s")
+        said = called("compare", tmp_path / "study.json", "--out", tmp_path / "s")
     note = re.search(r"note: collisions .*'block'.*'end'.*'reader'.*", said)
     assert note is not None, said
     assert note.start() < said.index("stage 0")
@@ -87,7 +87,7 @@ def test_what_is_neither_a_name_nor_a_section_says_what_to_write(tmp_path):
     (tmp_path / "s.yaml").write_text(
         "name: s\nquestion: q\npreset: scripted\nseeds: [0]\narms: {a: {engineer: [fixed]}}\n"
     )
-    result = CliRunner().invoke(app, ["study", str(tmp_path / "s.yaml"), "--table"])
+    result = CliRunner().invoke(app, ["compare", str(tmp_path / "s.yaml"), "--table"])
     assert result.exit_code == 1
     assert "arms.a.engineer: ['fixed']" in result.output
     assert "{name: …, options: {…}}" in result.output
@@ -124,14 +124,16 @@ def test_thirty_agents_are_trained_reported_and_shown(tmp_path):
     called("report", tmp_path / "run")
 
 
-def test_a_whole_study_can_be_printed_copied_and_run(tmp_path):
-    (tmp_path / "mine.yaml").write_text(called("study", "--example"))
-    said = called("study", tmp_path / "mine.yaml", "--arms", "uniform,target-only", "--seeds", "100", "--out", tmp_path)
+def test_a_whole_comparison_can_be_printed_copied_and_run(tmp_path):
+    (tmp_path / "mine.yaml").write_text(called("compare", "--example"))
+    said = called(
+        "compare", tmp_path / "mine.yaml", "--engineers", "uniform,target-only", "--seeds", "1", "--out", tmp_path / "c"
+    )
     for arm in ("uniform", "target-only"):
-        assert any(line.startswith(f"| `{arm}` |") for line in said.splitlines())
+        assert any(line.startswith(f" {arm} ") for line in said.splitlines())
 
 
-@pytest.mark.parametrize("file", ["engineers/example_report.json", "envtuning/studies/example_study.yaml"])
+@pytest.mark.parametrize("file", ["engineers/example_report.json", "envtuning/studies/example_comparison.yaml"])
 def test_what_a_first_hour_needs_is_in_the_wheel(file):
     """It takes whole packages, but for what git ignores; tests/project/wheel_smoke.sh builds one and tries it."""
     root = Path(__file__).parents[3]

@@ -14,8 +14,7 @@ from envtuning.cli.arguments import adjusted
 from envtuning.runs.plan import Plan
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
-from envtuning.studies.compare import arms_of
-from envtuning.studies.preregistered import ArmSpec, arm_of
+from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of
 
 BASE = load_spec("corridors")
 BASE = BASE.model_copy(
@@ -23,7 +22,7 @@ BASE = BASE.model_copy(
 )
 DOORS = {
     "run --engineer": lambda name: adjusted(BASE, engineer=name),
-    "compare": lambda name: arms_of(BASE, [name])[name],
+    "compare": lambda name: StudySpec.of(BASE, [name], [0]).specs()[name],
     "a study": lambda name: arm_of(BASE, ArmSpec(engineer=EngineerSpec(name=name))),
 }
 
@@ -58,7 +57,7 @@ def test_a_slice_that_the_target_lacks_may_be_what_is_editable():
 
 
 def test_the_same_engineer_keeps_its_own_options_where_only_its_name_is_said_again():
-    for spec in (adjusted(BASE, engineer="rules"), arms_of(BASE, ["rules"])["rules"]):
+    for spec in (adjusted(BASE, engineer="rules"), StudySpec.of(BASE, ["rules"], [0]).specs()["rules"]):
         assert spec.engineer == BASE.engineer
 
 

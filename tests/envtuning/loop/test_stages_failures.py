@@ -20,7 +20,7 @@ from envtuning.runs.plan import Plan
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
-from envtuning.studies.compare import arms_of
+from envtuning.studies.preregistered import StudySpec
 from envtuning.studies.study import raise_unless_comparable
 from envtuning.trainees import TraineeKind
 from envtuning.trainees.base import TrainingDiverged
@@ -256,7 +256,9 @@ def test_an_engineer_that_can_do_nothing_with_the_config_stops_the_run_before_an
         loop.start(closed, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(SpecError, match=says):
-        raise_unless_comparable(arms_of(closed.model_copy(update={"suites": TESTED}), ["fixed", name]))
+        raise_unless_comparable(
+            StudySpec.of(closed.model_copy(update={"suites": TESTED}), ["fixed", name], [0]).specs()
+        )
     run = RunLog.create(tmp_path / "elsewhere", Plan.of(closed))
     with pytest.raises(SpecError, match=says):
         loop.resume(run.path)

@@ -563,7 +563,7 @@ def test_a_further_test_set_is_stored_in_the_studys_folder(tmp_path, monkeypatch
     arms = {"beyond-": {"engineer": {"name": "fixed"}}}
     study = {"name": "s", "question": "", "preset": "scripted", "seeds": [0], "arms": arms}
     (tmp_path / "s.yaml").write_text(json.dumps(study | {"beyond": {"/../../../outside": {"num_agents": 3}}}))
-    code, output = called("study", "s.yaml", "--out", "runs")
+    code, output = called("compare", "s.yaml", "--out", "runs")
     assert (code, "beyond./../../../outside" in output) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
 

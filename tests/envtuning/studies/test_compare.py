@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks.engineers import with_keys
 from envtuning.loop import ask
 from envtuning.loop.observer import Observer
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
-from envtuning.studies.compare import BASELINES, arms_of, compare, comparison_of, table, write
+from envtuning.studies.compare import compare, comparison_of, tables, write
 from envtuning.studies.intervals import t_mean
 from envtuning.studies.outcomes import outcome_of
+from envtuning.studies.preregistered import BASELINES, StudySpec
 from envtuning.studies.table import Known, rows
 
 NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
@@ -81,7 +81,7 @@ def test_the_rows_are_means_and_paired_differences_of_the_runs(done):
         assert rules.against[base].mean == pytest.approx(np.mean(differences))
     assert set(by_name["fixed"].against) == {"uniform"}
     console = Console(width=200, record=True)
-    console.print(table(result))
+    console.print(*tables(result))
     said = console.export_text()
     assert f"{100 * rules.success.mean:.1f}" in said
     assert "±" not in said  # two seeds
@@ -144,7 +144,7 @@ def test_an_engineer_that_always_fails_ends_like_fixed_and_the_table_tells_them_
     assert (fixed.incidents, fixed.fallbacks) == (0, 0)
     assert (broken.incidents, broken.fallbacks) == (2, 2)  # one for each of the two rounds
     console = Console(width=200, record=True)
-    console.print(table(result))
+    console.print(*tables(result))
     said = console.export_text()
     assert "2 in random/seed0" in " ".join(said.split())  # which run it was
     lines = said.splitlines()
@@ -153,14 +153,8 @@ def test_an_engineer_that_always_fails_ends_like_fixed_and_the_table_tells_them_
     assert shown["random"][-2:] == ["2", "2"]
 
 
-def test_engineers_without_their_key_are_named_and_left_out():
-    able, missing = with_keys(["rules", "openai/gpt", "gemini/pro"], {"GOOGLE_API_KEY": "x"}.get)
-    assert able == ["rules", "gemini/pro"]
-    assert missing == {"openai/gpt": "OPENAI_API_KEY"}
-
-
 def test_a_comparison_of_which_nothing_is_finished_has_an_empty_table(spec, tmp_path):
-    assert table(comparison_of(spec, arms_of(spec, ["fixed", "rules"]), (3,), tmp_path)).row_count == 0
+    assert tables(comparison_of(StudySpec.of(spec, ["fixed", "rules"], [3]), tmp_path))[0].row_count == 0
 
 
 def test_students_interval_is_the_textbooks():
@@ -194,7 +188,7 @@ def test_a_comparison_lets_engineers_drop_working_slices_and_an_unknown_cost_sta
     shown = replace(
         result, runs=[found], rows=rows([found], {"rules": Known.of(EngineerSpec(name="rules"))}, BASELINES)
     )
-    console.print(table(shown))
+    console.print(*tables(shown))
     assert "unknown" in console.export_text()
 
 

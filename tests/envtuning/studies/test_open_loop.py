@@ -13,8 +13,7 @@ from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
-from envtuning.studies.compare import arms_of
-from envtuning.studies.preregistered import ArmSpec, arm_of
+from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of
 from envtuning.studies.table import Known
 from tests.envtuning.commands import called
 
@@ -104,14 +103,18 @@ def test_near_uniform_closes_the_slices_beyond_the_target(spec):
 @pytest.mark.parametrize("name", OPEN_LOOP)
 def test_a_comparison_and_a_study_take_each_by_its_name(spec, name):
     study = arm_of(spec, ArmSpec(engineer=EngineerSpec(name=name)))
-    assert Plan.of(arms_of(spec, [name])[name]).spec == Plan.of(study).spec == Plan.of(by(name, spec)).spec
+    assert (
+        Plan.of(StudySpec.of(spec, [name], [0]).specs()[name]).spec
+        == Plan.of(study).spec
+        == Plan.of(by(name, spec)).spec
+    )
 
 
 def test_where_no_stage_asks_an_engineer_uniform_draws_are_no_arm():
     ladder = load_spec("ladder")
     with pytest.raises(SpecError, match="no stage of ladder"):
-        Plan.of(arms_of(ladder, ["fixed", "near-uniform"])["near-uniform"])
-    target = Plan.of(arms_of(ladder, ["fixed", "target-only"])["target-only"])
+        Plan.of(StudySpec.of(ladder, ["fixed", "near-uniform"], [0]).specs()["near-uniform"])
+    target = Plan.of(StudySpec.of(ladder, ["fixed", "target-only"], [0]).specs()["target-only"])
     assert target.configs == (target.target,) * 4
     assert run_name(by("target-only", ladder)) == "ladder-target-only"
 

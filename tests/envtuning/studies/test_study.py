@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 
 import mapf_frozenlake as mfl
 from engineers.registry import COMMON_OPTIONS
+from envtuning.cli.studies import part_of_seeds
 from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.log import RunLog
@@ -28,10 +30,10 @@ from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.studies import beyond, closed_loop
 from envtuning.studies.closed_loop import gain
+from envtuning.studies.compare import comparison_from, comparison_of, markdown, notes
 from envtuning.studies.outcomes import Outcome, finished, played_on
-from envtuning.studies.preregistered import ArmSpec, arm_of, load_study, part_of
+from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, load_study, part_of
 from envtuning.studies.study import _ready, do, execute, is_done, plan, run_folders
-from envtuning.studies.summary import markdown, notes, summarise, summary_of
 from tests.envtuning.commands import called
 from tests.envtuning.counting_runs import spec_of
 
@@ -131,7 +133,7 @@ def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeyp
     (tmp_path / "two.yaml").write_text(STUDY.replace("seeds: [3, 4]", "seeds: [3, 4, 5, 6]"))
     study = load_study(tmp_path / "two.yaml")
     execute(study.specs(), [3, 4, 5], tmp_path / "runs")
-    summary = summarise(study, tmp_path / "runs")
+    summary = comparison_of(study, tmp_path / "runs")
     assert summary.missing == {"uniform": [6], "rules": [6], "written": [6]}
     runs = {(one.arm, one.seed): one.success for one in summary.runs}
     assert len(runs) == 9
@@ -148,7 +150,7 @@ def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeyp
     assert "n was chosen without a pilot." in text
     assert "Preregistered runs that are not finished: uniform 1; rules 1; written 1." in text
     assert json.loads(json.dumps(asdict(summary)))["rows"][0]["arm"] == "uniform"
-    again = summary_of(study, [Outcome(**one) for one in asdict(summary)["runs"]], {})
+    again = comparison_from(study, [Outcome(**one) for one in asdict(summary)["runs"]], {})
     assert markdown(again) == text, "the outcomes alone make the table"
 
 
@@ -264,7 +266,7 @@ def test_a_study_has_a_test_of_its_own_whatever_the_presets_is(tmp_path):
 
 def test_every_study_from_now_on_names_its_test():
     """Those that do not were run before: their test was their preset's, which has had another since."""
-    from benchmarks.study import HERE
+    from benchmarks.store import HERE
 
     studies = {path.stem: load_study(path) for path in HERE.glob("*.yaml")}
     of_before = {"corridors", "small-corridors", "own-world", "own-world-weak-car"}
@@ -279,7 +281,7 @@ def test_what_was_written_down_later_is_said_to_be(tmp_path):
         STUDY.replace("[3, 4]", "[3]")
         + "added_later: {rules: no run of it was made}\npilot: The sd was 4, which asks for n = 5.\ntest_seed: 7\n"
     )
-    text = notes(summarise(load_study(tmp_path / "two.yaml"), tmp_path / "runs"))
+    text = notes(comparison_of(load_study(tmp_path / "two.yaml"), tmp_path / "runs"))
     assert "`rules` (no run of it was made)." in text
     assert "The sd was 4, which asks for n = 5." in text
     assert "drawn from seed 7" in text
@@ -288,30 +290,16 @@ def test_what_was_written_down_later_is_said_to_be(tmp_path):
         load_study(tmp_path / "two.yaml")
 
 
-def test_commits_are_kept_by_run_and_those_of_before_by_sitting(tmp_path):
-    from benchmarks.study import COMMITS, commits, commits_of_runs, remember_commit
-
-    out = tmp_path / "study"
-    assert (commits(out), commits_of_runs(out)) == ([], {})
-    out.mkdir()
-    (out / COMMITS).write_text("aaa\n")
-    remember_commit(out, "bbb+")
-    remember_commit(out, "bbb+", "rules/seed3")
-    remember_commit(out, "aaa", "uniform/seed3")
-    assert commits(out) == ["aaa", "bbb+"]
-    assert commits_of_runs(out) == {"rules/seed3": "bbb+", "uniform/seed3": "aaa"}
-
-
 def test_stored_outcomes_stay_when_an_arm_is_added_elsewhere(tmp_path, monkeypatch):
-    from benchmarks import study as benchmark
+    from benchmarks import store as benchmark
 
     (tmp_path / "two.yaml").write_text(STUDY.replace("[3, 4]", "[3]"))
     study = load_study(tmp_path / "two.yaml")
     first, later = (part_of(study, arms) for arms in ("uniform,rules", "written"))
     execute(first, study.seeds, tmp_path / "here")
     execute(later, study.seeds, tmp_path / "there")
-    benchmark.remember_commit(tmp_path / "here", "aaa", "rules/seed3")
-    benchmark.remember_commit(tmp_path / "there", "bbb", "written/seed3")
+    commits = iter(["aaa", "bbb"])
+    monkeypatch.setattr(benchmark, "conditions", lambda: {"commit": next(commits)})
     monkeypatch.setattr(benchmark, "stored_at", lambda study: tmp_path / f"study_{study.name}.json")
     monkeypatch.setattr(benchmark, "record", _written_to(tmp_path))
     benchmark.store(study, tmp_path / "here")
@@ -322,7 +310,9 @@ def test_stored_outcomes_stay_when_an_arm_is_added_elsewhere(tmp_path, monkeypat
     both = benchmark.from_stored(study)
     assert not both.missing
     assert [run for run in both.runs if run.arm != "written"] == list(alone.runs)
-    assert benchmark.figures_of(study)["commits_of_runs"] == {"rules/seed3": "aaa", "written/seed3": "bbb"}
+    assert benchmark.figures_of(study)["commits_of_runs"] == {
+        "uniform/seed3": "aaa", "rules/seed3": "aaa", "written/seed3": "bbb",
+    }  # fmt: skip
     assert (tmp_path / "study_two.png").read_bytes() == picture  # it needs every run's folder
     assert [one["command"] for one in benchmark.figures_of(study)["added_to"]] == ["python -m study, 1st time"]
 
@@ -346,7 +336,7 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
     (tmp_path / "two.yaml").write_text(STUDY.replace("[3, 4]", "[3]") + more)
     study, out = load_study(tmp_path / "two.yaml"), tmp_path / "runs"
     execute(study.specs(), study.seeds, out)
-    first = summarise(study, out)
+    first = comparison_of(study, out)
     cases = beyond.suites(study, out)
     assert {name: sorted(set(map(int, suite.heights))) for name, suite in cases.items()} == {
         "one more agent": [3, 4, 5],
@@ -360,11 +350,11 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
     assert "| `rules` |" in markdown(first).split("Beyond the target")[1]
     kept = {one.key: 0.25 for one in beyond.sets(study).values()}
     (out / "rules" / "seed3" / beyond.BEYOND_FILE).write_text(json.dumps(kept))
-    assert summarise(study, out).beyond["rules"]["one more size"].mean == 0.25  # kept, not played again
+    assert comparison_of(study, out).beyond["rules"]["one more size"].mean == 0.25  # kept, not played again
     (tmp_path / "two.yaml").write_text(STUDY.replace("[3, 4]", "[3]") + more.replace("num_agents: 3", "num_agents: 1"))
     other = load_study(tmp_path / "two.yaml")  # another set of the same name
     assert set(beyond.suites(other, out)["one more agent"].num_agents) == {1}
-    again = summarise(other, out).beyond["rules"]
+    again = comparison_of(other, out).beyond["rules"]
     assert again["one more size"].mean == 0.25
     run = RunLog.open(out / "rules" / "seed3")
     cases = beyond.suites(other, out)["one more agent"]
@@ -390,7 +380,7 @@ def test_a_study_s_file_is_read_as_a_run_s(tmp_path):
 
 @pytest.mark.parametrize("name", ["corridors", "small-corridors"])
 def test_what_is_preregistered_can_be_run(name):
-    from benchmarks.study import HERE
+    from benchmarks.store import HERE
 
     study = load_study(HERE / f"{name}.yaml")
     assert len(study.seeds) >= 10
@@ -404,22 +394,54 @@ def test_what_is_preregistered_can_be_run(name):
 
 def test_the_command_does_what_is_left_and_writes_the_table_beside_the_runs(tmp_path):
     (tmp_path / "two.yaml").write_text(STUDY)
-    words = ["study", tmp_path / "two.yaml", "--out", tmp_path, "--seeds", "3,"]
-    code, output = called(*words, "--arms", "luck")
+    words = ["compare", tmp_path / "two.yaml", "--out", tmp_path / "c", "--seeds", "3,"]
+    code, output = called(*words, "--engineers", "luck")
     assert (code, output) == (1, "error: 'luck' is not an arm of two: the arms are uniform, rules, written\n")
-    assert not (tmp_path / "two").exists()
-    code, output = called(*words, "--arms", "uniform, rules", "--set", "x=1")
-    assert code == 2  # what was written down is not changed
-    code, output = called(*words, "--arms", "uniform, rules", "--jobs", "1")
+    assert not (tmp_path / "c").exists()
+    for change in (["--set", "retries=1"], ["--stages", 2]):  # what was written down is not changed
+        code, output = called(*words, "--engineers", "uniform, rules", *change)
+        assert (code, "says what is compared" in output) == (1, True)
+    code, output = called(*words, "--engineers", "uniform, rules", "--jobs", "1")
     assert code == 0, output
-    assert "| `rules` | 5 | 1 |" in output.replace("  ", " ")
-    assert "`written`" not in output.split("not finished")[0]
-    stored = json.loads((tmp_path / "two" / "study_two.json").read_text())
+    assert re.search(r"^ rules +5 ", output, re.MULTILINE)
+    assert not re.search(r"^ written ", output, re.MULTILINE)
+    stored = json.loads((tmp_path / "c" / "comparison.json").read_text())
     assert stored["missing"] == {"uniform": [4], "rules": [4], "written": [3, 4]}
-    table = (tmp_path / "two" / "study_two.md").read_text()
-    (tmp_path / "two" / "study_two.md").unlink()
+    table = (tmp_path / "c" / "comparison.md").read_text()
+    assert "| `rules` | 5 | 1 |" in table
+    (tmp_path / "c" / "comparison.md").unlink()
     assert called(*words, "--table")[0] == 0  # runs nothing
-    assert (tmp_path / "two" / "study_two.md").read_text() == table
+    assert (tmp_path / "c" / "comparison.md").read_text() == table
+    assert called("report", tmp_path / "c")[0] == 0
+    assert "uniform 1; rules 1; written 2" in (tmp_path / "c" / "report.html").read_text()
+
+
+def test_a_number_of_seeds_is_the_first_of_the_file_s(tmp_path):
+    study = StudySpec.model_validate(
+        {"name": "a", "preset": "scripted", "seeds": [4, 7, 9], "arms": {"rules": {"engineer": "rules"}}}
+    )
+    assert part_of_seeds(study, None) == [4, 7, 9]
+    assert part_of_seeds(study, "2") == [4, 7]
+    assert part_of_seeds(study, "9,4") == [9, 4]
+    assert part_of_seeds(study, "7,") == [7]
+    with pytest.raises(SpecError, match=r"--seeds 4: a has 3 seeds; name single ones as a list, '4,'"):
+        part_of_seeds(study, "4")
+    with pytest.raises(SpecError, match="3 is not a seed of a"):
+        part_of_seeds(study, "3,")
+
+
+def test_a_comparison_is_the_same_by_its_words_and_by_its_file(tmp_path):
+    (tmp_path / "c.yaml").write_text(
+        "name: scripted\npreset: scripted\nseeds: [0]\ntrivial: [uniform]\narms: {uniform: {engineer: uniform}, rules: {engineer: rules}}\n"
+    )
+    out = tmp_path / "c"
+    assert called("compare", "scripted", "--engineers", "uniform,rules", "--seeds", 1, "--out", out)[0] == 0
+    first, page = (out / "comparison.json").read_text(), (out / "comparison.md").read_text()
+    assert called("compare", tmp_path / "c.yaml", "--out", out)[0] == 0  # the same runs
+    assert (out / "comparison.json").read_text() == first
+    assert (out / "comparison.md").read_text() == page
+    assert "preregistered" not in page.lower()
+    assert "pilot" not in page
 
 
 def test_a_metric_that_the_world_does_not_have_is_told_before_any_run(tmp_path):

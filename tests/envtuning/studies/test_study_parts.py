@@ -12,11 +12,14 @@ from engineers.report import SliceResult, StageReport
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.studies import beyond
-from envtuning.studies.compare import arms_of
 from envtuning.studies.intervals import Interval, half_width
 from envtuning.studies.outcomes import curve_of, fallbacks, ignition
 from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, seeds_of
 from envtuning.studies.study import FIRST_STAGE, Job, beginning, folder_name, raise_unless_comparable
+
+
+def arms_of(spec, engineers):
+    return StudySpec.of(spec, engineers, [0]).specs()
 
 
 @pytest.mark.parametrize(("n", "factor"), [(2, 12.7062), (3, 4.30265), (31, 2.04227), (32, 2.03951), (1000, 1.96234)])
@@ -149,7 +152,7 @@ def test_a_study_says_as_little_as_it_must():
     study = StudySpec.model_validate(
         STUDY | {"added_later": {"beyond": "no set was drawn", "rules": "no run was made"}}
     )
-    assert (study.metric, study.test_seed, study.pilot, study.trivial) == ("valid_rate", None, "", ())
+    assert (study.metric, study.test_seed, study.pilot, study.trivial) == (None, None, "", ())
     assert (study.beyond, study.beyond_per_slice) == ({}, 200)
     assert study.arms["rules"].start == "preset"
     assert StudySpec.model_validate(STUDY | {"beyond_per_slice": 1, "test_seed": 0}).test_seed == 0
@@ -171,8 +174,8 @@ def test_a_further_set_that_no_network_of_the_runs_could_play_is_told_before_the
     preset.write_text("target: &all {slices: {4: {}}}\ntrainee: {kind: ppo}\nstages: [{budget: 9, config: *all}]\n")
     larger = {"one more size": {"slices": {5: {"share": 1.0}}}, "one more agent": {"num_agents": 3}}
     arms = {
-        "sees enough": {"engineer": {"name": "rules"}},
-        "sees all": {"engineer": {"name": "rules"}, "trainee": {"window": None}},
+        "sees enough": {"engineer": {"name": "fixed"}},
+        "sees all": {"engineer": {"name": "fixed"}, "trainee": {"window": None}},
     }
     study = StudySpec.model_validate(STUDY | {"preset": str(preset), "beyond": larger, "arms": arms})
     with pytest.raises(

@@ -8,8 +8,7 @@ import pytest
 
 from engineers.tiers import Tier
 from envtuning.studies.closed_loop import Gain, best_reader, gain
-from envtuning.studies.compare import Comparison
-from envtuning.studies.compare import table as of_comparison
+from envtuning.studies.compare import Comparison, tables
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import Outcome
 from envtuning.studies.table import Known, cells, drawn, headroom, markdown, rows
@@ -145,5 +144,7 @@ def test_a_page_and_a_terminal_have_the_same_cells():
 @pytest.mark.parametrize(("best", "remarked"), [(0.049, True), (0.05, False)])
 def test_where_nothing_was_learnt_the_table_says_that_it_compares_nothing(best, remarked):
     found = [replace(ROW, success=Interval(rate, None, None)) for rate in (0.0, best)]
-    caption = of_comparison(Comparison("mine", HEADINGS, 1, "tokens", None, found, [], "lakes")).caption
+    caption = tables(
+        Comparison("mine", HEADINGS, 1, "tokens", None, found, [], "mine", "", (0,), None, "", {}, {}, {})
+    )[0].caption
     assert ("None reaches 5%" in caption) == remarked

@@ -11,7 +11,7 @@ from rich.console import Console
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import write_page
-from envtuning.studies.compare import compare, table
+from envtuning.studies.compare import compare, tables
 from envtuning.worlds import make_world
 from envtuning.worlds.world import InfeasibleConfig, TooFewCases
 from examples.own_world_mountain_car import Hill, HillsConfig, HillsWorld
@@ -160,7 +160,7 @@ def test_engineers_are_compared_on_either_world(name, tmp_path):
     assert found.world == Plan.of(spec).world.about.name
     assert [row.arm for row in found.rows] == ["fixed", "uniform", "rules"]
     console = Console(width=200, record=True)
-    console.print(table(found))
+    console.print(*tables(found))
     heading = "success" if name == "corridor" else "valid"
     assert heading in console.export_text()
     page = write_page([tmp_path / name / "rules" / "seed0"], tmp_path / "page.html").read_text()
