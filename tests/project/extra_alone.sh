@@ -14,6 +14,7 @@ declare -A proof=(
   [grpo]="import trl"
   [sb3]="import stable_baselines3, envtuning.trainees.sb3, envtuning.loop.run"
   [bfcl]="import subprocess, sys; subprocess.run([sys.executable, '-m', 'envtuning.worlds.bfcl', 'install'], check=True); import gymnasium, envtuning.worlds.bfcl; gymnasium.make('BFCLMultiTurn-v0').reset(seed=0)"
+  [exam]="from envtuning.exam.bounds import Even, played; from envtuning.exam.families import CODES; from envtuning.exam.session import Start; played(CODES, Start(0), Even())"
   [openenv]="import os, subprocess, sys; subprocess.run([sys.executable, os.environ['CHECKS'] + '/with_openenv.py'], check=True)"
   [verifiers]="import os, subprocess, sys; subprocess.run([sys.executable, os.environ['CHECKS'] + '/with_verifiers.py'], check=True)"
   [reasoning-gym]="from envtuning.testing import check_world; from envtuning.worlds import make_world; world = make_world('reasoning-gym'); check_world(world, world.config_type.model_validate({'tasks': {'chain_sum': {}, 'gcd': {}}}))"

@@ -1,0 +1,1 @@
+"""The exam: any engineer scored by real trainings of small transformers."""

@@ -1,0 +1,128 @@
+"""The rows that bound an exam: schedules that read nothing, and an oracle that knows which tasks can be learnt.
+
+Which setting is the best on a family is searched on roots of its own (``python -m benchmarks.exam_ground``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from envtuning.exam.families import DECISIONS, LACKING, MASTERED, Family
+from envtuning.exam.session import Session, Start
+from envtuning.exam.tasks import Ints
+from envtuning.exam.training import Floats
+
+LEARNT = 0.9  # success from which on the oracle takes a task as learnt
+SHAKY = 0.8  # success of a learnt task below which the oracle rehearses it three times as much
+LOOKS = 50  # cases of a task that the oracle sees before each stage
+
+
+class View(NamedTuple):
+    """What an arm may look at before a stage."""
+
+    order: Ints  # of the tasks, by chance
+    stage: int
+    stages: int
+    kind: Ints  # for the oracle alone
+    success: Floats  # of a test now; for the oracle alone
+
+
+class Arm(Protocol):
+    def __call__(self, view: View) -> Floats:
+        """Weights of the tasks in the next stage."""
+        ...
+
+
+@dataclass(frozen=True)
+class Even:
+    def __call__(self, view: View) -> Floats:
+        return np.ones(len(view.order))
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Fixed shares that rise or fall along the tasks' names."""
+
+    last_over_first: float
+
+    def __call__(self, view: View) -> Floats:
+        n = len(view.order)
+        return self.last_over_first ** (np.arange(n) / (n - 1))
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Half of the tasks first, with a floor for the others, then all."""
+
+    part: float  # of the stages
+    floor: float
+
+    def __call__(self, view: View) -> Floats:
+        n = len(view.order)
+        first = np.isin(np.arange(n), view.order[: n // 2])
+        warm = view.stage < round(self.part * view.stages)
+        return np.where(first, 1.0, self.floor) if warm else np.ones(n)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A part of the tasks, and replay of all; the part stays, or moves on."""
+
+    parts: int
+    moves: bool
+    replay: float
+
+    def __call__(self, view: View) -> Floats:
+        n = len(view.order)
+        at = (view.stage * self.parts // view.stages) % self.parts if self.moves else 0
+        chosen = np.isin(np.arange(n), np.array_split(view.order, self.parts)[at])
+        return self.replay / n + (1 - self.replay) * chosen / chosen.sum()
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What is lacking, all at once or a part of it at a time; rehearsal of what is mastered; nothing else."""
+
+    rehearsal: float
+    part: float
+    nearest: bool = False  # first; else in an order by chance
+
+    def __call__(self, view: View) -> Floats:
+        lacking = view.kind == LACKING
+        todo = view.order[lacking[view.order] & (view.success[view.order] < LEARNT)]
+        done = np.flatnonzero((view.kind == MASTERED) | (lacking & (view.success >= LEARNT)))
+        if self.nearest:
+            todo = todo[np.argsort(-view.success[todo], kind="stable")]
+        todo = todo[: max(1, round(self.part * lacking.sum()))]
+        weights = np.zeros(len(view.order))
+        if len(done):
+            shaky = 1 + 2 * (view.success[done] < SHAKY)
+            weights[done] = (self.rehearsal if len(todo) else 1.0) * shaky / shaky.sum()
+        weights[todo] = (1 - self.rehearsal) / max(1, len(todo))
+        return weights
+
+
+OPEN_LOOPS: tuple[Arm, ...] = (
+    Even(),
+    *(Shares(ratio) for ratio in (1 / 9, 1 / 3, 0.6, 1.7, 3.0, 9.0)),
+    *(WarmUp(part, floor) for part, floor in product((1 / 6, 1 / 3, 1 / 2, 2 / 3), (0.0, 0.2))),
+    *(Blocks(*setting) for setting in product((2, 3, 4), (False, True), (0.0, 0.2, 0.4))),
+)
+ORACLES: tuple[Arm, ...] = tuple(
+    Oracle(*setting) for setting in product((0.05, 0.1, 0.2, 0.3, 0.4, 0.5), (1.0, 0.5, 0.34), (False, True))
+    if setting[1:] != (1.0, True)
+)  # fmt: skip
+
+
+def played(family: Family, start: Start, arm: Arm, decisions: int = DECISIONS) -> Floats:
+    """Success of each task at the end of a run."""
+    session = Session(family, [start], decisions)
+    order = np.random.default_rng([start.root, start.training, 5]).permutation(family.tasks)
+    for stage in range(decisions):
+        success = session.test(LOOKS)[0] if isinstance(arm, Oracle) else np.zeros(family.tasks)
+        session.train(arm(View(order, stage, decisions, session.tasks[0].kind, success))[None])
+    return session.test()[0]

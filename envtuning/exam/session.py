@@ -1,0 +1,69 @@
+"""A training of the exam: stages on shares of the tasks, what they showed, and the test at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from envtuning.exam.families import DECISIONS, Family
+from envtuning.exam.roots import starting, tasks_of
+from envtuning.exam.tasks import Ints
+from envtuning.exam.training import Floats, Seen, optimiser, tested, train
+
+TEST_CASES = 200  # of each task
+
+
+class Start(NamedTuple):
+    """Where a run starts, and the seed of its training."""
+
+    root: int
+    training: int = 0
+
+
+class Shown(NamedTuple):
+    """What a stage showed, in the order of training: run, answer."""
+
+    task: Ints
+    success: np.ndarray  # bool
+    score: Floats
+
+
+class Session:
+    """One training, or several of a family side by side."""
+
+    def __init__(self, family: Family, starts: Sequence[Start], decisions: int = DECISIONS) -> None:
+        self.family, self.starts, self.updates = family, list(starts), family.stage(decisions)
+        self.stages, self.stage = decisions, 0
+        self.tasks = [tasks_of(family, start.root) for start in starts]
+        self.policies = starting(family, self.tasks, [start.root for start in starts])
+        self.draws = [np.random.default_rng([start.root, start.training, 3]) for start in starts]
+        self.opt = optimiser(self.policies, family)
+
+    def train(self, shares: Floats) -> Shown:
+        """One stage. ``shares`` are weights of the tasks, by run; their scale does not matter."""
+        family, warm = self.family, self.family.warm
+        if not family.carry:
+            self.opt = optimiser(self.policies, family)
+        elif self.stage:
+            warm = 0
+        self.stage += 1
+        size, parts = (self.updates, family.batch), shares / shares.sum(1, keepdims=True)
+        which = np.stack([rng.choice(family.tasks, size, p=part) for rng, part in zip(self.draws, parts, strict=True)])
+        replies = family.replies if family.learning == "reward" else None
+        seen = train(
+            self.policies, self.tasks, which, self.draws, self.opt,
+            lambda update: family.rate * min(1.0, (update + 1) / (warm + 1)), replies=replies,
+        )  # fmt: skip
+        return _shown(which, seen, replies or 1)
+
+    def test(self, cases: int = TEST_CASES) -> Floats:
+        """Success on fresh questions: run, task. The questions depend on the root, the training's seed and the stage alone."""
+        rngs = [np.random.default_rng([start.root, start.training, 4, self.stage]) for start in self.starts]
+        return tested(self.policies, self.tasks, cases, rngs)[0]
+
+
+def _shown(which: Ints, seen: Seen, replies: int) -> Shown:
+    n = len(which)
+    return Shown(np.repeat(which, replies, 2).reshape(n, -1), seen.success.reshape(n, -1), seen.score.reshape(n, -1))
