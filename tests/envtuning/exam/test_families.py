@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import numpy as np
 import pytest
 
@@ -142,3 +145,12 @@ def test_a_budget_is_cut_into_equal_stages():
 def test_parts_of_codes_alone_are_learnt_by_reward():
     with pytest.raises(ValueError, match="codes only"):
         Family(name="wrong", content="algorithms", learning="reward")
+
+
+def test_the_families_are_frozen():
+    """They were committed before any engineer was tuned for them. Whoever changes one makes another exam, and gives it another name."""
+    named = [*DEVELOPMENT, *HELD_OUT, *(family for seed in range(20) for family in drawn(seed))]
+    tasks = [LetterTasks(family, 0) for family in named if family.content != "reasoning"]
+    rows = [each.make(np.arange(each.family.tasks), np.random.default_rng(0)).tokens.tolist() for each in tasks]
+    text = json.dumps([[family.model_dump(mode="json") for family in named], rows])
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "d9f5339be86490a1"
