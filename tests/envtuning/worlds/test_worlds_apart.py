@@ -157,7 +157,7 @@ def test_engineers_are_compared_on_either_world(name, tmp_path):
     spec = RunSpec.model_validate(CORRIDORS) if name == "corridor" else lakes
     spec = spec.model_copy(update={"suites": RunSpec.model_validate(CORRIDORS).suites})
     found = compare(spec, ["fixed", "uniform", "rules"], [0, 1], tmp_path / name)
-    assert found.world == Plan.of(spec).world.about.name
+    assert found.headings == Plan.of(spec).world.about.headings
     assert [row.arm for row in found.rows] == ["fixed", "uniform", "rules"]
     console = Console(width=200, record=True)
     console.print(*tables(found))
