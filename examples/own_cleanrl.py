@@ -1,4 +1,4 @@
-"""A curriculum inside your own single-file training script, in CleanRL's manner: the lines marked ← are all it takes.
+"""An engineer inside your own single-file training script, in CleanRL's manner: the lines marked ← are all it takes.
 
 python examples/own_cleanrl.py --steps 200000    # less than a minute on two cores
 """
@@ -11,9 +11,10 @@ import torch
 from torch import nn
 
 import mapf_frozenlake as mfl
-from envtuning import CurriculumVectorEnv, Ladder  # ←
+from envtuning import CurriculumVectorEnv, EngineerCurriculum  # ←
 
-STAGES = [mfl.LakeConfig.single(size, num_agents=2, reward="shaped") for size in (3, 4, 5)]  # ←
+START = mfl.LakeConfig(slices={3: {}, 5: {"share": 0}}, num_agents=2, reward="shaped")  # ←
+TARGET = mfl.LakeConfig(slices={3: {"share": 0}, 5: {}}, num_agents=2, reward="shaped")  # ←
 
 
 class Agent(nn.Module):
@@ -30,16 +31,15 @@ class Agent(nn.Module):
         return torch.distributions.Categorical(logits=self.actor(embedding)), self.critic(embedding).squeeze(1)
 
 
-def main(steps: int = 200_000, num_lakes: int = 64, rollout: int = 32, seed: int = 0) -> int:
+def main(steps: int = 200_000, num_lakes: int = 64, rollout: int = 32, seed: int = 0) -> dict[str, float]:
     torch.manual_seed(seed)
-    ladder = Ladder(STAGES, threshold=0.7, window=1000)  # ←
-    envs = mfl.parallel_vec_env(num_lakes, config=STAGES[0], max_size=5, window=5)  # in place of SyncVectorEnv
-    envs = CurriculumVectorEnv(envs, curriculum=ladder)  # ← swaps when the ladder says so, at each lake's next reset
-    num_envs = envs.num_envs  # a row for every agent of every lake
+    curriculum = EngineerCurriculum("rules", START, target=TARGET, every=1000)  # ← or "openai/…", "local/…"
+    envs = mfl.parallel_vec_env(num_lakes, config=START, max_size=5, window=5)  # in place of SyncVectorEnv
+    envs = CurriculumVectorEnv(envs, curriculum)  # ← swaps when the engineer says so, at each lake's next reset
     agent = Agent(envs)
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
     observation, info = envs.reset(seed=seed)
-    for update in range(steps // (num_envs * rollout)):
+    for update in range(steps // (envs.num_envs * rollout)):  # a row for every agent of every lake
         data = []
         for _ in range(rollout):
             seen = torch.from_numpy(observation)
@@ -53,8 +53,8 @@ def main(steps: int = 200_000, num_lakes: int = 64, rollout: int = 32, seed: int
         with torch.no_grad():
             learn(agent, optimizer, data, agent(torch.from_numpy(observation))[1])
         if update % 10 == 0:
-            print(f"{update * num_envs * rollout:7} agents' steps, board size {ladder.config.max_size}", flush=True)
-    return ladder.config.max_size
+            print(f"after {update} updates", curriculum.metrics(), flush=True)
+    return curriculum.metrics()
 
 
 @torch.enable_grad()

@@ -19,10 +19,10 @@ PACKAGES = ["torch"]
 
 
 def check_the_example():
-    """the example learns on `parallel_vec_env` and climbs its ladder"""
+    """the example learns on `parallel_vec_env` and its engineer goes on to larger boards"""
     import own_cleanrl
 
-    assert own_cleanrl.main(steps=120_000) > 3
+    assert own_cleanrl.main(steps=120_000)["share/5"] > 0.5
 
 
 def check_sync_vector_env():

@@ -44,17 +44,17 @@ def test_text_dataset_becomes_a_dataset_that_grpo_trains_on(tiny, tmp_path):
 
 
 def test_a_curriculum_swaps_the_lakes_under_somebodys_own_trainer(tiny, tmp_path, monkeypatch):
-    from envtuning.curriculum.ladder import Ladder
+    from envtuning import EngineerCurriculum
     from examples.own_trl import train
 
     told = []
-    monkeypatch.setattr(Ladder, "observe", lambda self, outcome: told.append(outcome))
-    monkeypatch.setattr(Ladder, "decide", lambda self: self.configs[1] if self.version == 0 else None)
+    monkeypatch.setattr(EngineerCurriculum, "observe", lambda self, outcome: told.append(outcome))
+    monkeypatch.setattr(EngineerCurriculum, "decide", lambda self: self.target if self.version == 0 else None)
     trainer, lakes = train(str(tiny), steps=8, style="short", output_dir=str(tmp_path), **QUICK, **QUIET)
-    assert lakes.get_config().max_size == 4
-    assert {outcome.slice for outcome in told} == {"3", "4"}
+    assert lakes.get_config().slices[3].share == 0
+    assert {outcome.slice for outcome in told} == {"3", "5"}
     sizes = [len(prompt[0]["content"].split(";")[0].split()) - 3 for prompt in trainer._logs["prompt"]]
-    assert set(sizes) == {16}  # at the end all boards are 4×4
+    assert set(sizes) == {25}  # at the end all boards are 5×5
 
 
 def test_rows_are_drawn_when_they_are_asked_for():
