@@ -10,11 +10,11 @@ its difficulties. Slices stand in an order from easy to hard where all their key
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engineers.knobs import Knob, KnobError, get
+from engineers.knobs import Knob, KnobError, get_or_none
 
 WHOLE = "all"  # the name of the one slice of a config without shares
 
@@ -96,10 +96,11 @@ def split_by_role(knobs: Iterable[Knob]) -> tuple[list[Knob], list[Knob]]:
     return shares, others
 
 
-def shares_of(data: dict[str, Any], slices: Iterable[SliceKnobs]) -> dict[str, float]:
-    """Each slice's part of the data, summing to 1 (all zero if every share is 0), from a config's JSON."""
+def shares_of(data: Mapping[str, Any], slices: Iterable[SliceKnobs]) -> dict[str, float]:
+    """Each slice's part of the data, summing to 1, from a config's JSON; a slice that it lacks has none. All zero if every share is 0."""
     raw = {
-        slice_.name: 1.0 if slice_.share is None else float(get(data, slice_.share.path) or 0.0) for slice_ in slices
+        slice_.name: 1.0 if slice_.share is None else float(get_or_none(data, slice_.share.path) or 0.0)
+        for slice_ in slices
     }
     total = sum(raw.values())
     return {name: weight / total if total > 0 else 0.0 for name, weight in raw.items()}

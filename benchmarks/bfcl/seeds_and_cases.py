@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, variance
 
-from envtuning.studies.intervals import FEWEST, Interval, t_mean
-from envtuning.studies.student_t import t_quantile
+from envtuning.studies.intervals import FEWEST, Interval, t_mean, t_quantile
 
 
 def t_mean_over_cases(outcomes: Sequence[Sequence[float]]) -> Interval:

@@ -15,11 +15,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from engineers.knobs import Knob, KnobError, dump, find_knobs, get_or_none, leaves, validated, with_values
+from engineers.knobs import Knob, KnobError, dump, find_knobs, leaves, validated, with_values
 from engineers.plain.base import Design, KnobPath, PlainEngineer
 from engineers.plain.uniform import UniformEngineer
 from engineers.report import StageReport
-from engineers.roles import SliceKnobs, find_slices, role_of, share_of
+from engineers.roles import SliceKnobs, find_slices, role_of, share_of, shares_of
 from engineers.tiers import Tier
 
 
@@ -58,8 +58,8 @@ class TargetOnlyEngineer(OpenLoopEngineer):
         return Ahead(target, target)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        design, there, weights = Design(), leaves(report.target), _weights(report.target, find_slices(knobs))
-        if not any(weights.values()):
+        design, there = Design(), leaves(report.target)
+        if not any(knob.name in there for knob in knobs):  # no target, or one in other words
             return design
         for knob in knobs:
             if knob.name in there:
@@ -113,7 +113,7 @@ class NearUniformEngineer(UniformEngineer, OpenLoopEngineer):
     @staticmethod
     def ahead(first: BaseModel, target: BaseModel, editable: Sequence[str] | None) -> Ahead:
         slices, there = _slices(first), dump(target)
-        if not any(_weights(there, slices).values()):
+        if not any(shares_of(there, slices).values()):
             raise KnobError("near-uniform: the first stage has none of the target's slices")
         beyond = _beyond(slices, there)
         closed = {piece.share.path: share_of(piece.share, 0.0) for piece in beyond if piece.share}
@@ -145,7 +145,7 @@ def half_easy(first: BaseModel, target: BaseModel) -> dict[KnobPath, Any]:
     Raises ``KnobError`` if the first stage has no such slice, or lacks one of the target's.
     """
     slices, there = _slices(first), leaves(dump(target))
-    ours, theirs = _weights(dump(first), slices), _weights(dump(target), _slices(target))
+    ours, theirs = shares_of(dump(first), slices), shares_of(dump(target), _slices(target))
     easy = {name: share for name, share in ours.items() if share > 0 and theirs.get(name, 0.0) == 0}
     wanted = {name: share for name, share in theirs.items() if share > 0}
     if not easy or wanted.keys() - ours.keys():
@@ -168,21 +168,9 @@ def _slices(config: BaseModel) -> tuple[SliceKnobs, ...]:
     return find_slices(find_knobs(config, ("*",)))
 
 
-def _weights(config: Mapping[str, Any], slices: Sequence[SliceKnobs]) -> dict[str, float]:
-    """Each slice's part of the data by a config's JSON, which may lack slices; all zero if it has none of them."""
-    if not config:
-        return {piece.name: 0.0 for piece in slices}
-    raw = {
-        piece.name: 1.0 if piece.share is None else float(get_or_none(config, piece.share.path) or 0.0)
-        for piece in slices
-    }
-    total = sum(raw.values())
-    return {name: weight / total if total > 0 else 0.0 for name, weight in raw.items()}
-
-
 def _beyond(slices: Sequence[SliceKnobs], target: Mapping[str, Any]) -> list[SliceKnobs]:
     """The slices after the last one that the target uses, in their natural order."""
-    weights = _weights(target, slices)
+    weights = shares_of(target, slices)
     used = [place for place, piece in enumerate(slices) if weights[piece.name] > 0]
     return list(slices[used[-1] + 1 :]) if used else []
 

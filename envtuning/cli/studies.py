@@ -24,7 +24,7 @@ from envtuning.runs.spec import SpecError, keys_of, load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies.compare import comparison_of, tables, write
-from envtuning.studies.preregistered import EXAMPLE, StudySpec, load_study, part_of, seeds_of
+from envtuning.studies.preregistered import EXAMPLE, StudySpec, load_study, part_of
 from envtuning.studies.study import execute, raise_unless_comparable
 
 ENGINEERS = f"fixed,random,uniform,{DEFAULT_ENGINEER}"
@@ -78,7 +78,7 @@ def compare(
         if settings or stages is not None:
             raise SpecError(f"{what} says what is compared: write --set and --stages into its preset's file")
         study = load_study(what)
-        arms, chosen = part_of(study, engineers), part_of_seeds(study, seeds)
+        arms, chosen = part_of(study, engineers), seeds_of(study, seeds)
     else:
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         names = [name.strip() for name in (engineers or ENGINEERS).split(",") if name.strip()]
@@ -109,13 +109,18 @@ def compare(
     console.print(f"`envtuning report {folder}{again}` puts all runs on one page")
 
 
-def part_of_seeds(study: StudySpec, wanted: str | None) -> list[int]:
+def seeds_of(study: StudySpec, wanted: str | None) -> list[int]:
     """Of a file's seeds, '3' is the first three, and '33200,33204' is these two; None is all of them."""
-    if wanted is None or "," in wanted:
-        return seeds_of(study, None if wanted is None else parse_seeds(wanted))
-    count = len(parse_seeds(wanted))
-    if count > len(study.seeds):
-        raise SpecError(
-            f"--seeds {wanted}: {study.name} has {len(study.seeds)} seeds; name single ones as a list, '{study.seeds[0]},'"
-        )
-    return list(study.seeds[:count])
+    if wanted is None:
+        return list(study.seeds)
+    chosen, there = parse_seeds(wanted), ", ".join(map(str, study.seeds))
+    if "," not in wanted:
+        if len(chosen) > len(study.seeds):
+            raise SpecError(
+                f"--seeds {wanted}: the seeds of {study.name} are {there}; name one alone as '{study.seeds[0]},'"
+            )
+        return list(study.seeds[: len(chosen)])
+    for seed in chosen:
+        if seed not in study.seeds:
+            raise SpecError(f"{seed} is not a seed of {study.name}: its seeds are {there}")
+    return chosen

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engineers.shared.counts import counted
-from envtuning.studies.intervals import FEWEST
-from envtuning.studies.student_t import t_quantile
+from envtuning.studies.intervals import FEWEST, t_quantile
 
 CONFIDENCE = 0.95  # of the one-sided bound
 

@@ -1,14 +1,16 @@
-"""Means over seeds and their 95 % intervals."""
+"""Means over seeds and their 95 % intervals, by Student's t."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from math import atan, cos, pi, sin, sqrt
 from statistics import fmean, stdev
 
-from envtuning.studies.student_t import t_quantile
-
 FEWEST = 3  # observations
+LARGEST = 1e9  # beyond any quantile that is asked for
+HALVINGS = 200
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,28 @@ def t_mean(values: Sequence[float]) -> Interval:
 def half_width(deviation: float, n: int) -> float:
     """Half the width of Student's t interval for the mean of ``n`` values with this deviation."""
     return t_quantile(0.975, n - 1) * deviation / n**0.5
+
+
+@cache
+def t_quantile(probability: float, freedom: int) -> float:
+    """The t with this probability below it, for any whole number of degrees of freedom. The probability is inside (0, 1), the degrees of freedom at least 1."""
+    if probability < 0.5:
+        return -t_quantile(1 - probability, freedom)
+    low, high = 0.0, LARGEST
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle, freedom) < probability else (low, middle)
+    return high
+
+
+def below(t: float, freedom: int) -> float:
+    """The probability below t, for t ≥ 0 (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    angle = atan(t / sqrt(freedom))
+    odd = freedom % 2
+    term = cos(angle) if odd else 1.0
+    total = 0.0
+    for power in range(1 + odd, freedom, 2):
+        total += term
+        term *= power / (power + 1) * cos(angle) ** 2
+    between = 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
+    return (1 + between) / 2

@@ -179,12 +179,3 @@ def part_of(study: StudySpec, names: str | None) -> Arms:
         if name not in arms:
             raise SpecError(f"{name!r} is not an arm of {study.name}: the arms are {', '.join(arms)}")
     return {name: arms[name] for name in chosen}
-
-
-def seeds_of(study: StudySpec, seeds: list[int] | None) -> list[int]:
-    """These of the study's seeds; None: all of them."""
-    chosen = list(study.seeds) if seeds is None else seeds
-    for seed in chosen:
-        if seed not in study.seeds:
-            raise SpecError(f"{seed} is not a seed of {study.name}: its seeds are {', '.join(map(str, study.seeds))}")
-    return chosen

@@ -14,7 +14,7 @@ from envtuning.studies.closed_loop import (
     in_words,
     lower_bound,
 )
-from envtuning.studies.student_t import t_quantile
+from envtuning.studies.intervals import t_quantile
 
 STUDIES = 2000
 

@@ -20,7 +20,7 @@ import pytest
 
 import mapf_frozenlake as mfl
 from engineers.registry import COMMON_OPTIONS
-from envtuning.cli.studies import part_of_seeds
+from envtuning.cli.studies import seeds_of
 from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.log import RunLog
@@ -420,14 +420,14 @@ def test_a_number_of_seeds_is_the_first_of_the_file_s(tmp_path):
     study = StudySpec.model_validate(
         {"name": "a", "preset": "scripted", "seeds": [4, 7, 9], "arms": {"rules": {"engineer": "rules"}}}
     )
-    assert part_of_seeds(study, None) == [4, 7, 9]
-    assert part_of_seeds(study, "2") == [4, 7]
-    assert part_of_seeds(study, "9,4") == [9, 4]
-    assert part_of_seeds(study, "7,") == [7]
-    with pytest.raises(SpecError, match=r"--seeds 4: a has 3 seeds; name single ones as a list, '4,'"):
-        part_of_seeds(study, "4")
-    with pytest.raises(SpecError, match="3 is not a seed of a"):
-        part_of_seeds(study, "3,")
+    assert seeds_of(study, None) == [4, 7, 9]
+    assert seeds_of(study, "2") == [4, 7]
+    assert seeds_of(study, "9,4") == [9, 4]
+    assert seeds_of(study, "7,") == [7]
+    with pytest.raises(SpecError, match="--seeds 4: the seeds of a are 4, 7, 9; name one alone as '4,'"):
+        seeds_of(study, "4")
+    with pytest.raises(SpecError, match=r"^3 is not a seed of a: its seeds are 4, 7, 9$"):
+        seeds_of(study, "3,")
 
 
 def test_a_comparison_is_the_same_by_its_words_and_by_its_file(tmp_path):

@@ -14,7 +14,7 @@ from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.studies import beyond
 from envtuning.studies.intervals import Interval, half_width
 from envtuning.studies.outcomes import curve_of, fallbacks, ignition
-from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, seeds_of
+from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of
 from envtuning.studies.study import FIRST_STAGE, Job, beginning, folder_name, raise_unless_comparable
 
 
@@ -138,14 +138,6 @@ def test_what_is_no_study_is_refused(wrong):
 def test_an_arm_that_a_study_lacks_is_named_beside_those_that_it_has():
     with pytest.raises(ValueError, match=r"fixed.*rules"):
         StudySpec.model_validate(STUDY | {"trivial": ["fixed"]})
-
-
-def test_of_a_studys_seeds_some_may_be_run_first_and_no_others():
-    study = StudySpec.model_validate(STUDY | {"seeds": [4, 7, 9]})
-    assert seeds_of(study, None) == [4, 7, 9]
-    assert seeds_of(study, [9, 4]) == [9, 4]
-    with pytest.raises(SpecError, match=r"^3 is not a seed of [\w-]+: its seeds are 4, 7, 9$"):
-        seeds_of(study, [7, 3])
 
 
 def test_a_study_says_as_little_as_it_must():
