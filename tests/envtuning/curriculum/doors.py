@@ -107,11 +107,13 @@ def _by_hand(
 
 
 def stable_baselines3(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> Trained:
+    import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 
     from envtuning import SB3CurriculumCallback
 
+    torch.set_num_threads(1)  # a tiny network is slower on many
     envs = mfl.sb3_vec_env(4, **ROOM)
 
     class Until(BaseCallback):
