@@ -33,6 +33,8 @@ PLAIN_ENGINEERS: dict[str, str] = {
     "learning-progress": "engineers.plain.share_engineers:LearningProgressEngineer",
     "learnability": "engineers.plain.share_engineers:LearnabilityEngineer",
     "reader": "engineers.plain.reader:ReaderEngineer",
+    "rising": "engineers.plain.rising:RisingEngineer",
+    "once": "engineers.plain.rising:OnceEngineer",
     "schedule": "engineers.plain.schedule:ScheduleEngineer",
     "ladder": "engineers.plain.schedule:LadderEngineer",
     "target-only": "engineers.plain.open_loop:TargetOnlyEngineer",

@@ -49,7 +49,9 @@ class EngineerCurriculum(Curriculum):
     ``config`` is what training begins with, a pydantic model; its fields are the knobs, and ``editable`` names those that may be
     turned. ``target`` is the config of the tasks that count in the end. A language model is asked at most ``max_questions`` times,
     20 unless told, and after the first answer a line says what all of them will cost. ``transcript`` is a file that keeps every
-    exchange. With ``background=True``, training continues while the engineer thinks. ``options`` are those of ``engineers.make``.
+    exchange. With ``background=True``, training continues while the engineer thinks. ``environment``, ``score_in_words``, ``blind_scores``
+    (of the best answer that ignores the question, by slice) and ``outcomes_in_words`` are told to the engineer. ``options`` are those of
+    ``engineers.make``.
     """
 
     def __init__(
@@ -69,6 +71,8 @@ class EngineerCurriculum(Curriculum):
         transcript: str | Path | None = None,
         environment: str = "",
         score_in_words: str = "",
+        blind_scores: Mapping[str, float] | None = None,
+        outcomes_in_words: str = "",
         seed: int = 0,
         **options: Any,
     ) -> None:
@@ -84,6 +88,7 @@ class EngineerCurriculum(Curriculum):
         self.timeout, self.background, self.seed, self.options = timeout, background, seed, options
         self.transcript = None if transcript is None else Path(transcript)
         self.environment, self.score_in_words = environment, score_in_words
+        self.blind_scores, self.outcomes_in_words = dict(blind_scores or {}), outcomes_in_words
         self._given = engineer
         self._fits: Fits | None = None
         self.slices = Slices(config)
@@ -153,6 +158,8 @@ class EngineerCurriculum(Curriculum):
             cost={self.unit: float(self._amount)},
             training_results=outcomes.slice_results(self._read(), "success_rate"),
             score_in_words=self.score_in_words,
+            blind_scores=self.blind_scores,
+            outcomes_in_words=self.outcomes_in_words,
             history=self.history,
             training={"round": self.stage} | ({} if self.max_questions is None else {"rounds": self.max_questions + 1}),
             incidents=self.incidents,

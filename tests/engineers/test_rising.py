@@ -1,0 +1,101 @@
+"""``rising`` and ``once`` on results that are written down here."""
+
+from __future__ import annotations
+
+import pytest
+
+import engineers
+from engineers.plain.base import LEAST_PART
+from engineers.report import SliceResult, Split, StageRecord, StageReport
+from tests.lazily import needed
+
+needed("gymnasium", extra="loop")
+from envtuning.worlds.text_world import Task, TaskKnobs, config_of  # noqa: E402
+
+NAMES = ("known", "coming", "stuck", "unseen", "half")
+CONFIG = config_of({name: Task(TaskKnobs, lambda rng, knobs: ("", "")) for name in NAMES})()
+DUMPED = CONFIG.model_dump(mode="json")
+
+
+def row(name: str, success: float, score: float, episodes: int = 40) -> SliceResult:
+    half = Split(episodes=episodes // 2, succeeded=round(success * episodes / 2), score=score)
+    return SliceResult(
+        name=name, episodes=episodes, metrics={"success_rate": success, "score": score}, halves=[half, half]
+    )
+
+
+def report(*stages: dict[str, tuple[float, float]], blind: float = 0.08) -> StageReport:
+    rows = [[row(name, *told) for name, told in stage.items()] for stage in stages]
+    history = [
+        StageRecord(stage=place, config=DUMPED, results=[], training_results=told)
+        for place, told in enumerate(rows[:-1])
+    ]
+    return StageReport(
+        stage=len(stages) - 1, objective="success_rate", config=DUMPED, training_results=rows[-1], history=history,
+        blind_scores=dict.fromkeys(NAMES, blind),
+    )  # fmt: skip
+
+
+def shares(engineer: str, told: StageReport, **options) -> dict[str, float]:
+    proposed = engineers.make(engineer, **options).propose(told, CONFIG)
+    found = {name: knobs["share"] for name, knobs in proposed.config.model_dump()["tasks"].items()}
+    total = sum(found.values())
+    return {name: share / total for name, share in found.items()}
+
+
+FIRST = {"known": (1.0, 1.0), "coming": (0.0, 0.1), "stuck": (0.0, 0.09), "half": (0.0, 0.1)}
+SECOND = {"known": (0.95, 0.99), "coming": (0.1, 0.4), "stuck": (0.0, 0.08), "half": (0.0, 0.5)}
+LATER = {"known": (0.95, 0.99), "coming": (0.4, 0.7), "stuck": (0.0, 0.09), "half": (0.0, 0.52)}
+
+
+def test_it_rehearses_what_is_learnt_and_trains_the_rest_at_first():
+    found = shares("rising", report(FIRST), keep=0.2)
+    assert found["known"] == pytest.approx(0.2)
+    assert [found[name] for name in ("coming", "stuck", "unseen", "half")] == pytest.approx([0.2] * 4)
+
+
+def test_then_it_trains_what_rises():
+    found = shares("rising", report(FIRST, SECOND), keep=0.2, flat=0.1)
+    assert found == pytest.approx(
+        {"known": 0.2, "coming": 0.7 / 3, "half": 0.7 / 3, "unseen": 0.7 / 3, "stuck": 0.1}, abs=1e-3
+    )
+
+
+def test_a_score_that_has_stopped_without_a_success_is_flat():
+    found = shares("rising", report(FIRST, SECOND, LATER, LATER), keep=0.2, flat=0.1)
+    assert found["half"] == found["stuck"] == pytest.approx(0.05)
+    assert found["coming"] == pytest.approx(0.35)
+
+
+def test_a_slice_with_some_success_is_never_called_stuck():
+    still = LATER | {"half": (0.05, 0.52)}
+    assert shares("rising", report(FIRST, still, still, still))["half"] > 0.2
+
+
+def test_nothing_is_given_up_for_good():
+    found = shares("rising", report(FIRST, SECOND, LATER), flat=0.0)
+    assert found["stuck"] >= LEAST_PART * 0.99
+
+
+def test_all_learnt_or_all_flat_get_even_data():
+    assert set(shares("rising", report(dict.fromkeys(NAMES, (1.0, 1.0)))).values()) == {0.2}
+    nothing = dict.fromkeys(NAMES, (0.0, 0.08))
+    assert set(shares("rising", report(nothing, nothing, nothing)).values()) == {0.2}
+
+
+def test_once_reads_the_first_stage_and_no_other():
+    later = dict.fromkeys(NAMES, (0.0, 0.0))
+    first = shares("once", report(FIRST), keep=0.2, part=0.5)
+    assert first == pytest.approx(shares("once", report(FIRST, later, later), keep=0.2, part=0.5))
+    assert first["known"] == pytest.approx(0.2, abs=0.01)
+    assert first["coming"] == first["half"] > 0.3  # the first half of the others, by name
+    assert first["stuck"] == first["unseen"] < 0.02
+
+
+def test_without_scores_success_is_read():
+    told = report(FIRST, SECOND)
+    for one in (*told.training_results, *told.history[0].training_results):
+        one.metrics.pop("score")
+        one.halves = []
+    found = shares("rising", told.model_copy(update={"blind_scores": {}}), keep=0.2, flat=0.1)
+    assert found["coming"] > 0.3 > found["half"]
