@@ -11,7 +11,14 @@ from engineers.shared.extras import how_to_install
 from envtuning.cli import MODULES
 
 # Each of these extras includes the command line; the first is the default.
-EXTRAS = {"weights": "grpo", "pretrain": "grpo", "evaluate": "grpo", "openenv": "openenv", "tensorboard": "rllib"}
+EXTRAS = {
+    "exam": "exam",
+    "weights": "grpo",
+    "pretrain": "grpo",
+    "evaluate": "grpo",
+    "openenv": "openenv",
+    "tensorboard": "rllib",
+}
 ANY = "rllib"
 NOTES = f"""\
 Install an extra by {how_to_install("EXTRA")}.

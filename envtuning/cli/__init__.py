@@ -1,4 +1,4 @@
-"""The commands: run, resume (in ``runs``); presets; compare (``studies``); show, report, tensorboard, replay (``views``);
+"""The commands: run, resume (in ``runs``); presets; compare (``studies``); exam; show, report, tensorboard, replay (``views``);
 weights, pretrain, evaluate (``language``); openenv.
 
 ``arguments`` has the arguments that several commands share, ``base`` the command line itself. ``app`` has all commands; on the
@@ -13,6 +13,7 @@ MODULES = (
     "runs",
     "presets",
     "studies",
+    "exam",
     "views",
     "language",
     "openenv",

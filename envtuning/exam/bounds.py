@@ -118,11 +118,22 @@ ORACLES: tuple[Arm, ...] = tuple(
 )  # fmt: skip
 
 
+def order_of(start: Start, tasks: int) -> Ints:
+    """The order by chance of a run's tasks."""
+    return np.random.default_rng([start.root, start.training, 5]).permutation(tasks)
+
+
+def shares_for(arm: Arm, session: Session) -> Floats:
+    """The arm's shares in the next stage of a session of one run."""
+    tasks = session.family.tasks
+    success = session.test(LOOKS)[0] if isinstance(arm, Oracle) else np.zeros(tasks)
+    order = order_of(session.starts[0], tasks)
+    return arm(View(order, session.stage, session.stages, session.tasks[0].kind, success))
+
+
 def played(family: Family, start: Start, arm: Arm, decisions: int = DECISIONS) -> Floats:
     """Success of each task at the end of a run."""
     session = Session(family, [start], decisions)
-    order = np.random.default_rng([start.root, start.training, 5]).permutation(family.tasks)
-    for stage in range(decisions):
-        success = session.test(LOOKS)[0] if isinstance(arm, Oracle) else np.zeros(family.tasks)
-        session.train(arm(View(order, stage, decisions, session.tasks[0].kind, success))[None])
+    for _ in range(decisions):
+        session.train(shares_for(arm, session)[None])
     return session.test()[0]

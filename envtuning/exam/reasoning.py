@@ -18,7 +18,7 @@ from envtuning import atomic
 from envtuning.errors import SpecError
 from envtuning.exam.families import HOPELESS, LACKING, MASTERED, Family
 from envtuning.exam.kept import kept_in
-from envtuning.exam.tasks import Ints, Purpose, Rows, Tasks
+from envtuning.exam.tasks import Ints, Purpose, Rows, Tasks, names_of
 from envtuning.worlds.reasoning_gym import QUESTIONS, dataset_at
 
 LONGEST_QUESTION, LONGEST_ANSWER = 120, 20  # characters
@@ -58,7 +58,7 @@ class ReasoningTasks(Tasks):
         if family.tasks != len(SHORT):
             raise SpecError(f"{family.name} has {family.tasks} tasks, and {len(SHORT)} data sets are short enough")
         rng, self.bank = np.random.default_rng([seed, 7]), bank()
-        self.names = [str(task) for task in range(family.tasks)]
+        self.names = names_of(family.tasks)
         known = rng.permutation(np.repeat((True, False), (family.mastered, family.lacking)))
         self.order = rng.permutation(family.tasks)
         self.pretrained = np.flatnonzero(known)

@@ -21,6 +21,11 @@ ALGORITHMS = 12  # different rules; the next dozen has other constants
 BLIND = 2_000  # questions that tell what a blind guess scores
 
 
+def names_of(tasks: int) -> list[str]:
+    """No number alone, which would declare an order from easy to hard."""
+    return [f"task-{task}" for task in range(tasks)]
+
+
 class Rows(NamedTuple):
     """Questions with their answers."""
 
@@ -61,7 +66,7 @@ class LetterTasks(Tasks):
     def __init__(self, family: Family, seed: int) -> None:
         rng, n, letters = np.random.default_rng([seed, 7]), family.tasks, family.letters
         self.family, self.letters = family, letters
-        self.names = [str(task) for task in range(n)]
+        self.names = names_of(n)
         self.symbols, self.words = letters, letters + 2 + n  # letters, "=", padding, tags
         self.lengths = np.resize(family.lengths, n)
         self.question = self.answer = max(family.lengths)  # tokens of the longest

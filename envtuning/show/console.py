@@ -11,7 +11,6 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from engineers.plain.open_loop import OPEN_LOOP
 from engineers.report import Incident, SliceResult, trained_on, wilson
 from engineers.shared.counts import counted, money
 from envtuning.loop.observer import Observer, Progress
@@ -226,10 +225,7 @@ class ConsoleObserver(Observer):
 
     def stage_began(self, stage: Stage, allowance: int) -> None:
         author = author_of(self.run.state, stage.number)
-        if author in ("default", "file"):  # an open-loop engineer wrote it there before the run began
-            engineer = self.run.plan.spec.engineer.name
-            author = engineer if engineer in OPEN_LOOP else "the file"
-        who = author if author == KEPT else f"by {author}"
+        who = author if author == KEPT else f"by {'the file' if author in ('default', 'file') else author}"
         listed = self.run.plan.spec.stage(stage.number).name
         name = f" {listed}" if listed else ""
         unit = in_words(self.run.plan.unit)

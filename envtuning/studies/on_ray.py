@@ -32,15 +32,34 @@ LOSSES = 3  # of its node that a run may have while the command is there
 Bundle = dict[str, float]  # amounts of Ray's resources on one node
 
 
-class Cluster(Executor):
-    """A process pool on Ray: on the cluster at RAY_ADDRESS, or on a new local one."""
+class Tasks(Executor):
+    """A process pool on Ray: on the cluster at RAY_ADDRESS, or on a new local one. Each job has a CPU."""
+
+    def __init__(self) -> None:
+        start_ray()
+        self.runs = list[ray.ObjectRef]()
+
+    def submit(self, work: Callable[..., Any], /, *given: Any) -> Future[Any]:  # type: ignore[override]
+        return self._submit(ray.remote(num_cpus=1, max_retries=LOSSES)(_in_a_worker), None, work, given)
+
+    def _submit(self, task: Any, held: Any, work: Callable[..., Any], given: tuple[Any, ...]) -> Future[Any]:
+        self.runs.append(task.remote(work, given, own.trusted(), os.getcwd()))
+        return _told(self.runs[-1], held)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the running and waiting tasks; the same command continues them."""
+        for run in self.runs:
+            ray.cancel(run, force=True)
+
+
+class Cluster(Tasks):
+    """For runs, each with the resources of its trainee."""
 
     def __init__(self, trainees: Iterable[TraineeSpec]) -> None:
         """``trainees``: those of the jobs to come. Raises ``SpecError`` if one of them can never begin."""
-        start_ray()
+        super().__init__()
         for trainee in trainees:
             raise_unless_room(trainee)
-        self.runs = list[ray.ObjectRef]()
 
     def submit(self, work: Callable[..., Any], /, *given: Any) -> Future[Any]:  # type: ignore[override]
         """``given`` ends with the job."""
@@ -53,13 +72,7 @@ class Cluster(Executor):
         if held is not None:
             within = PlacementGroupSchedulingStrategy(held, 0, placement_group_capture_child_tasks=True)
             task = task.options(scheduling_strategy=within)
-        self.runs.append(task.remote(work, given, own.trusted(), os.getcwd()))
-        return _told(self.runs[-1], held)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the running and waiting tasks; the same command continues them."""
-        for run in self.runs:
-            ray.cancel(run, force=True)
+        return self._submit(task, held, work, given)
 
 
 def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: frozenset[str], here: str) -> Any:

@@ -110,7 +110,7 @@ def execute(
 
 def _processes(count: int) -> Executor:
     spawned = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(count, mp_context=spawned, initializer=_begin_process, initargs=(trusted(),))
+    return ProcessPoolExecutor(count, mp_context=spawned, initializer=begin_process, initargs=(trusted(),))
 
 
 def _cluster(waiting: Sequence[Job]) -> Executor:
@@ -139,7 +139,7 @@ def raise_unless_comparable(arms: Arms) -> dict[str, Plan]:
     return {name: resolve(spec) for name, spec in arms.items()}
 
 
-def _begin_process(names: frozenset[str]) -> None:
+def begin_process(names: frozenset[str]) -> None:
     """Trust what the study's process trusts, and end with that process, even if it is killed."""
     trust(names)
     parent = multiprocessing.parent_process()

@@ -148,7 +148,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/studies/test_statistics.py",
         "tests/envtuning/studies/test_compare.py",
         "tests/envtuning/studies/test_study.py",
-        "tests/envtuning/studies/test_table.py",
         "tests/envtuning/studies/test_tune.py",
     ),
     "envtuning/testing": ("tests/envtuning/testing/test_promises.py", "tests/envtuning/testing/test_testing.py"),

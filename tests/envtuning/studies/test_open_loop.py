@@ -148,6 +148,5 @@ def test_run_takes_one_by_its_name(tmp_path):
     )
     assert code == 0, out
     assert "has no effect" not in out
-    assert "(config by warm-target; " in out
     run = RunLog.open(tmp_path / "run")
     assert run.state.done[1].trained_on == run.plan.target

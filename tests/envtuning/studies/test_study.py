@@ -86,10 +86,10 @@ def test_the_processes_of_a_study_that_was_killed_end_with_it():
     study = """
 import multiprocessing, os, sys
 from concurrent.futures import ProcessPoolExecutor
-from envtuning.studies.study import _begin_process
+from envtuning.studies.study import begin_process
 if __name__ == "__main__":
     spawned = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(1, mp_context=spawned, initializer=_begin_process, initargs=((),))
+    pool = ProcessPoolExecutor(1, mp_context=spawned, initializer=begin_process, initargs=((),))
     print(pool.submit(os.getpid).result(), flush=True)
     sys.stdin.read()
 """

@@ -1,0 +1,71 @@
+"""The command ``exam``: any engineer scored by real trainings, in minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from envtuning.cli.arguments import OnRay, Trusted, trust_engineers
+from envtuning.cli.base import app, console
+from envtuning.errors import SpecError
+
+
+@app.command()
+def exam(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[verify FILE]",
+            help="'verify' and a file of --json: play it again. No code that it names is imported.",
+            show_default=False,
+        ),
+    ] = None,
+    engineer: Annotated[
+        str | None,
+        typer.Option(
+            callback=trust_engineers,
+            help="Engineers, separated by commas: rules, mine:make, openai/gpt-5-mini, replay/FOLDER, …. "
+            "Default: all of this package that read results and ask no model.",
+            show_default=False,
+        ),
+    ] = None,
+    family: Annotated[
+        str, typer.Option(help="Families, separated by commas; 'all' for all that have a name.")
+    ] = "codes-slow",
+    roots: Annotated[int, typer.Option(min=1, max=10_000, help="Number of roots.")] = 4,
+    first: Annotated[int, typer.Option(min=0, help="The first root's seed.")] = 5000,
+    trainings: Annotated[int, typer.Option(min=1, max=100, help="Training seeds of each root.")] = 1,
+    decisions: Annotated[
+        int, typer.Option(help="Stages of a training: the engineer decides before all but the first.")
+    ] = 6,
+    reads: Annotated[
+        str, typer.Option(help="What a report has: 'scores' beside successes, 'success' alone, or 'shuffled scores'.")
+    ] = "scores",
+    max_cost: Annotated[float | None, typer.Option(help="US dollars for all questions to models together.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds in which an engineer must answer.")] = 600.0,
+    out: Annotated[Path, typer.Option(help="Folder of the sittings; an interrupted exam continues there.")] = Path(
+        "runs/exam"
+    ),
+    json: Annotated[Path | None, typer.Option(help="Write all sittings and scores to this file.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of sittings at a time, each in its own process.")] = 1,
+    ray: OnRay = False,
+    trust: Trusted = None,
+) -> None:
+    """Score engineers by real trainings of small transformers: points over the best schedule that reads nothing."""
+    try:
+        from envtuning.exam import report
+    except ImportError as error:
+        from envtuning.extras import needs
+
+        raise needs("envtuning exam", error, "exam") from error
+    if words:
+        if len(words) != 2 or words[0] != "verify":
+            raise SpecError(f"exam {' '.join(words)!r:.60}: give 'verify FILE', or options alone")
+        raise typer.Exit(0 if report.verified(Path(words[1]), console) else 1)
+    report.examine(
+        engineers=None if engineer is None else [name.strip() for name in engineer.split(",") if name.strip()],
+        families=family, roots=range(first, first + roots), trainings=trainings, decisions=decisions, reads=reads,
+        max_cost=max_cost, timeout=timeout, out=out, json=json, jobs=jobs, ray=ray, console=console,
+    )  # fmt: skip

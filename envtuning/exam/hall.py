@@ -1,0 +1,157 @@
+"""Carries out sittings, several at a time; each is kept as soon as it ends, so an interrupted exam continues where it stopped."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from engineers.registry import BACKENDS, PLAIN_ENGINEERS
+from engineers.shared.own import trusted
+from engineers.shared.untrusted import NotReadable, parsed, read_bytes
+from envtuning import atomic
+from envtuning.errors import RunError
+from envtuning.exam.families import DECISIONS, Family
+from envtuning.exam.reading import Reads
+from envtuning.exam.roots import root
+from envtuning.exam.session import Start
+from envtuning.exam.sitting import BOUNDS, SAMPLERS, Paper, Sitting, sit
+from envtuning.studies.study import begin_process, folder_name
+
+READS_NOTHING = ("fixed", "uniform", "schedule", "ladder", "target-only", "warm-target", "mixture", "near-uniform")
+WITHOUT_A_MODEL = (*(name for name in PLAIN_ENGINEERS if name not in READS_NOTHING), *SAMPLERS)
+KEPT = "sittings.jsonl"
+
+
+def papers(
+    engineers: Sequence[str],
+    families: Sequence[Family],
+    starts: Sequence[Start],
+    *,
+    decisions: int = DECISIONS,
+    reads: Reads = "scores",
+    options: dict[str, Any] | None = None,
+) -> list[Paper]:
+    """The bounds and the engineers, root by root, so that an exam that is cut short has whole roots."""
+    for family in families:
+        family.stage(decisions)
+    asked: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in BOUNDS]
+    asked += [(name, options or {}) for name in engineers]
+    return [
+        Paper(
+            engineer=name, options=given, family=family, root=start.root, training=start.training, decisions=decisions,
+            reads="scores" if name in BOUNDS else reads,
+        )
+        for family in families for start in starts for name, given in asked
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hall:
+    """A folder of sittings."""
+
+    folder: Path
+    jobs: int = 1
+    ray: bool = False
+    max_cost: float | None = None  # of all questions together, in US dollars
+    timeout: float = 600.0  # seconds of one answer
+
+    def kept(self) -> dict[str, Sitting]:
+        """What is done, by paper. A line that a kill has cut off is dropped."""
+        path = self.folder / KEPT
+        text = (read_bytes(path) or b"").decode()
+        whole, _, cut = text.rpartition("\n")
+        if cut:
+            atomic.write_text(path, f"{whole}\n" if whole else "")
+        try:
+            found = [Sitting.model_validate(parsed(line.encode())) for line in whole.split("\n") if line]
+        except (NotReadable, ValidationError) as error:
+            raise RunError(f"{path} is damaged ({type(error).__name__}): remove it, or give another folder") from error
+        return {key(sitting.paper): sitting for sitting in found}
+
+    def sittings(self, asked: Sequence[Paper], ended: Callable[[Sitting], None] = lambda one: None) -> list[Sitting]:
+        """All of them, in order; those that are not kept yet are carried out."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with atomic.in_turn(self.folder):
+            done = self.kept()
+            waiting = [paper for paper in asked if key(paper) not in done]
+            for sitting in self._carried_out(waiting, done):
+                atomic.append_line(self.folder / KEPT, sitting.model_dump(mode="json"))
+                done[key(sitting.paper)] = sitting
+                ended(sitting)
+        return [done[key(paper)] for paper in asked]
+
+    def _carried_out(self, waiting: Sequence[Paper], done: dict[str, Sitting]) -> Iterator[Sitting]:
+        if self.jobs == 1 and not self.ray:
+            yield from (sit(paper, **self._told(paper, done.values())) for paper in waiting)
+            return
+        with _workers(self.jobs, self.ray) as pool:
+            _first(pool, {(paper.family, paper.root) for paper in waiting})
+            capped = [paper for paper in waiting if self.max_cost is not None and asks_a_model(paper.engineer)]
+            free = [paper for paper in waiting if paper not in capped]
+            running = [pool.submit(_sit, paper, self._told(paper, done.values())) for paper in free]
+            yield from (future.result() for future in running)
+            for paper in capped:  # one after the other, so that each knows what those before it have spent
+                yield pool.submit(_sit, paper, self._told(paper, done.values())).result()
+
+    def _told(self, paper: Paper, done: Iterable[Sitting]) -> dict[str, Any]:
+        """What a sitting is told beyond its paper: where to keep the questions, and what may still be spent."""
+        if paper.engineer in (*BOUNDS, *SAMPLERS):
+            return {}
+        limits: dict[str, Any] = {"timeout": self.timeout}
+        if not asks_a_model(paper.engineer):
+            return {"limits": limits}
+        place = self.folder / "transcripts" / folder_name(paper.engineer) / paper.family.name
+        if self.max_cost is not None:
+            spent = sum(one.usage.cost or 0.0 for one in done)
+            limits["max_cost"] = max(0.0, self.max_cost - spent)
+        return {"transcript": place / f"{paper.root}-{paper.training}" / "transcript.jsonl", "limits": limits}
+
+
+def key(paper: Paper) -> str:
+    return paper.model_dump_json()
+
+
+def asks_a_model(engineer: str) -> bool:
+    backend = engineer.partition("/")[0]
+    return backend in BACKENDS and backend not in PLAIN_ENGINEERS
+
+
+def _sit(paper: Paper, told: dict[str, Any]) -> Sitting:
+    return sit(paper, **told)
+
+
+def _first(pool: Executor, roots: set[tuple[Family, int]]) -> None:
+    """Train the roots before the sittings, so that no two processes train the same one."""
+    ordered = sorted(roots, key=lambda one: (one[0].name, one[1]))
+    list(pool.map(_make_root, [family for family, _ in ordered], [number for _, number in ordered]))
+
+
+def _make_root(family: Family, number: int) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    root(family, number)
+
+
+@contextmanager
+def _workers(jobs: int, ray: bool) -> Iterator[Executor]:
+    if ray:
+        from envtuning.studies.on_ray import Tasks
+
+        with Tasks() as cluster:
+            yield cluster
+        return
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=begin_process, initargs=(trusted(),)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

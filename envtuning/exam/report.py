@@ -1,0 +1,151 @@
+"""What the command ``exam`` does: sittings with their progress, and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from rich.console import Console
+from rich.table import Table
+
+import engineers as making
+from engineers.shared.counts import counted
+from envtuning.errors import SpecError
+from envtuning.exam import sheet
+from envtuning.exam.families import DEVELOPMENT, HELD_OUT, NULL, Family, drawn
+from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
+from envtuning.exam.reading import Reads
+from envtuning.exam.scores import Score, scores
+from envtuning.exam.session import Start
+from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting
+from envtuning.show.pace import Pace
+from envtuning.studies.intervals import Interval
+
+NAMED = {family.name: family for family in (*DEVELOPMENT, *HELD_OUT)}
+
+
+def examine(
+    *, engineers: Sequence[str] | None, families: str, roots: Sequence[int], trainings: int, decisions: int, reads: str,
+    max_cost: float | None, timeout: float, out: Path, json: Path | None, jobs: int, ray: bool, console: Console,
+) -> list[Score]:  # fmt: skip
+    """Carry out an exam, print its table and return its scores."""
+    asked, chosen = list(WITHOUT_A_MODEL) if engineers is None else list(engineers), families_named(families)
+    raise_unless_known(asked, reads)
+    starts = [Start(root, training) for root in roots for training in range(trainings)]
+    wanted = papers(
+        asked, chosen, starts, decisions=decisions, reads=next(one for one in get_args(Reads) if one == reads)
+    )
+    hall = Hall(out, jobs=jobs, ray=ray, max_cost=max_cost, timeout=timeout)
+    done = hall.kept()
+    pace = Pace(sum(paper.model_dump_json() not in done for paper in wanted), noun="sittings")
+    with console.status("") as status:
+
+        def ended(one: Sitting) -> None:
+            status.update(f"{one.paper.engineer} on root {one.paper.root} of {one.paper.family.name} ({pace.step()})")
+
+        status.update(f"{counted(pace.of, 'sitting')}; the first one of a root trains the root, too")
+        found = hall.sittings(wanted, ended)
+    told = scores(found)
+    console.print(table(told, f"{counted(len(roots), 'root')}, {counted(trainings, 'training')} of each"))
+    console.print(legend(told, chosen))
+    if json is not None:
+        sheet.write(found, json)
+        console.print(f"sittings and scores: {json}")
+    return told
+
+
+def families_named(names: str) -> list[Family]:
+    """'all', or names separated by commas; ``drawn-SEED`` is six families of the distribution."""
+    if names.strip() == "all":
+        return list(NAMED.values())
+    found: list[Family] = []
+    for name in (part.strip() for part in names.split(",") if part.strip()):
+        kind, _, seed = name.partition("-seed-")
+        if kind == "drawn" and seed.isdecimal() and len(seed) < 10:
+            found += [one.model_copy(update={"name": f"{one.name} of {seed}"}) for one in drawn(int(seed))]
+        elif name in NAMED:
+            found.append(NAMED[name])
+        else:
+            raise SpecError(f"family {name!r:.60} is unknown: give one of {', '.join(NAMED)}, drawn-seed-N, or all")
+    if not found:
+        raise SpecError(f"no family is named: give one of {', '.join(NAMED)}")
+    return found
+
+
+def raise_unless_known(names: Sequence[str], reads: str) -> None:
+    """Before the first training, whatever would stop a later one."""
+    if reads not in get_args(Reads):
+        raise SpecError(f"reads={reads!r:.40}: give one of {', '.join(get_args(Reads))}")
+    if len(set(names)) < len(names) or not names:
+        raise SpecError(f"engineers {', '.join(names) or 'none'}: give at least one, none twice")
+    for name in names:
+        if name in BOUNDS:
+            raise SpecError(f"{name!r} is in every exam: leave it out")
+        if name not in SAMPLERS:
+            making.make(name).check_askable()
+
+
+def verified(path: Path, console: Console) -> bool:
+    """Print what does not hold; whether all does."""
+    result = sheet.read(path)
+    faults = 0
+    with console.status("") as status:
+        for place, fault in enumerate(sheet.verify(result), 1):
+            status.update(f"{place} of {len(result.sittings)} sittings")
+            if fault is not None:
+                faults += 1
+                at = "" if fault.sitting == len(result.sittings) else f"sitting {fault.sitting}: "
+                console.print(f"{at}{fault.why}", markup=False)
+    here = "equal" if result.machine == sheet.this_machine() else f"within {sheet.TOLERANCE}: made on {result.machine}"
+    console.print(f"{path}: {counted(faults, 'fault')}" if faults else f"{path} holds: {counted(len(result.sittings), 'sitting')}, {here}", markup=False)  # fmt: skip
+    return not faults
+
+
+def table(found: Sequence[Score], title: str) -> Table:
+    """A row for each engineer: success and gain by family, and the part of what an oracle gains."""
+    names = list(found[0].families)
+    made = Table(title=f"The exam: {title}", title_justify="left")
+    made.add_column("engineer", no_wrap=True)
+    made.add_column("reads")
+    for name in names:
+        made.add_column(f"{name}, %" if len(names) > 1 else "success, %", justify="right")
+        made.add_column("over best open loop", justify="right")
+    made.add_column("of the oracle's gain", justify="right")
+    made.add_column("failed", justify="right")
+    for one in found:
+        cells = [one.engineer, "" if one.engineer in BOUNDS else one.reads]
+        for name in names:
+            of = one.families[name]
+            cells += [f"{100 * of.success:.1f}{' ↓' if of.below_even else ''}", points(of.over_open_loop)]
+        cells += [part_in_words(one.part), f"{one.failed} of {one.decided}" if one.failed else ""]
+        made.add_row(*cells)
+    return made
+
+
+def points(of: Interval) -> str:
+    spread = "" if of.low is None or of.high is None else f" ({100 * of.low:+.1f}, {100 * of.high:+.1f})"
+    return f"{100 * of.mean:+.1f}{spread}"
+
+
+def part_in_words(part: Interval | None) -> str:
+    if part is None:
+        return "–"
+    spread = "" if part.low is None or part.high is None else f" ({100 * part.low:.0f}, {100 * part.high:.0f})"
+    return f"{100 * part.mean:.0f} %{spread}"
+
+
+def legend(found: Sequence[Score], families: Sequence[Family]) -> str:
+    said = [
+        "Success over all tasks at the end; points over the best schedule that reads nothing, with 95 % intervals over roots."
+    ]
+    if any(of.below_even for one in found for of in one.families.values()):
+        said.append("↓: worse than even draws, as far as the interval tells.")
+    if any(family.name == NULL for family in families):
+        said.append("On null nothing can be gained; it does not count in the last column.")
+    if failed := [one.engineer for one in found if one.failed]:
+        said.append(
+            f"Failed: decisions of {', '.join(failed)} that were refused or not taken; the shares before them stayed."
+        )
+    costs = [f"{one.engineer} US$ {one.cost:.2f}" for one in found if one.cost is not None]
+    return " ".join([*said, *([f"Cost: {', '.join(costs)}."] if costs else [])])

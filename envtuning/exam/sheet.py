@@ -1,0 +1,107 @@
+"""An exam's result as a file: all sittings with their scores. ``verify`` plays it again, and trusts nothing that it says."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from engineers.registry import PLAIN_ENGINEERS
+from engineers.shared.sentences import in_sentences
+from engineers.shared.untrusted import NotReadable, parsed, read_bytes
+from envtuning import atomic
+from envtuning.errors import RunError
+from envtuning.exam.families import DEVELOPMENT, HELD_OUT, Family
+from envtuning.exam.scores import Score, scores
+from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting, replayed, sit
+
+VERSION = 1
+TOLERANCE = 0.03  # of a sitting's mean success on another kind of machine, where sums are rounded otherwise
+MOST = 100_000  # sittings of a file
+
+
+class Sheet(BaseModel):
+    """What ``envtuning exam --json`` writes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: int = VERSION
+    machine: str  # and what computes on it
+    sittings: list[Sitting] = Field(min_length=1, max_length=MOST)
+    scores: list[dict[str, Any]]
+
+
+class Fault(NamedTuple):
+    sitting: int  # its place in the file
+    why: str
+
+
+def this_machine() -> str:
+    return f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}, numpy {np.__version__}"
+
+
+def write(sittings: Sequence[Sitting], path: Path) -> None:
+    sheet = Sheet(machine=this_machine(), sittings=list(sittings), scores=dumped(scores(sittings)))
+    atomic.write_text(path, sheet.model_dump_json(indent=1) + "\n")
+
+
+def dumped(found: Sequence[Score]) -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    return [asdict(one) for one in found]
+
+
+def read(path: Path) -> Sheet:
+    """Raises ``RunError`` for what is no exam's result."""
+    try:
+        found = read_bytes(path)
+        if found is None:
+            raise RunError(f"{path} is missing: give a file that `envtuning exam --json` has written")
+        return Sheet.model_validate(parsed(found))
+    except ValidationError as error:
+        raise RunError(f"{path} is no result of an exam: {in_sentences(error)}") from error
+    except NotReadable as error:
+        raise RunError(f"{path} is no result of an exam: {error}") from error
+
+
+def verify(sheet: Sheet) -> Iterator[Fault | None]:
+    """Plays every sitting again: None for one that holds, else what is wrong with it. The scores come last.
+
+    Shares are trained with again, whoever chose them. An engineer of this package that asks no model is asked again, too. On the kind of
+    machine that made the file, all must be equal; elsewhere mean success must be within ``TOLERANCE``.
+    """
+    same = sheet.machine == this_machine()
+    for place, sitting in enumerate(sheet.sittings):
+        why = wrong(sitting, same)
+        yield Fault(place, why) if why else None
+    try:
+        hold = dumped(scores(sheet.sittings)) == sheet.scores
+    except (KeyError, IndexError, ValueError):  # bounds are missing
+        hold = False
+    yield None if hold else Fault(len(sheet.sittings), "the scores are not those of the sittings")
+
+
+def wrong(sitting: Sitting, same: bool) -> str:
+    paper = sitting.paper
+    if (known := NAMED.get(paper.family.name)) is not None and known != paper.family:
+        return f"its family is not {paper.family.name}"
+    if len(sitting.shares) != paper.decisions or any(len(part) != paper.family.tasks for part in sitting.shares):
+        return "its shares are not those of its stages and tasks"
+    if not all(min(part) >= 0 < sum(part) for part in sitting.shares):
+        return "its shares are no parts of the data"
+    again = replayed(paper, sitting.shares)
+    if same and again != sitting.success:
+        return f"a training with its shares ends at {np.mean(again):.4f}, not at {sitting.end:.4f}"
+    if len(again) != len(sitting.success) or abs(float(np.mean(again)) - sitting.end) > TOLERANCE:
+        return f"a training with its shares ends at {np.mean(again):.3f}, more than {TOLERANCE} from {sitting.end:.3f}"
+    if paper.engineer in (*BOUNDS, *SAMPLERS, *PLAIN_ENGINEERS) and same and sit(paper) != sitting:
+        return f"{paper.engineer} decides otherwise"
+    return ""
+
+
+NAMED: dict[str, Family] = {family.name: family for family in (*DEVELOPMENT, *HELD_OUT)}

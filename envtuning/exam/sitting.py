@@ -1,0 +1,196 @@
+"""A sitting: one engineer decides about one training. The engineer reads the product's own report, by ``EngineerCurriculum``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+
+from engineers.knobs import dump, find_knobs
+from engineers.proposal import Usage
+from engineers.roles import find_slices, shares_of
+from envtuning.curriculum.curriculum import Curriculum
+from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
+from envtuning.curriculum.samplers import Learnability, Pools, Sampler, Thompson
+from envtuning.exam.bounds import Arm, Even, shares_for
+from envtuning.exam.families import DECISIONS, Family
+from envtuning.exam.found import FOUND
+from envtuning.exam.reading import AWAY, DONORS, Reads, Told, as_of_others, plainly, rates_of
+from envtuning.exam.session import Session, Shown, Start
+from envtuning.exam.tasks import Tasks, names_of
+from envtuning.worlds.text_world import Task, TaskKnobs, config_of
+
+EVEN, OPEN_LOOP, ORACLE = "even", "best open loop", "oracle"
+BOUNDS = (EVEN, OPEN_LOOP, ORACLE)
+SAMPLERS: dict[str, type[Sampler]] = {"p(1-p)": Learnability, "thompson": Thompson, "pools": Pools}
+TOLD = 200  # characters of an incident that are kept
+
+ENVIRONMENT = (
+    "A small transformer learns {tasks} tasks, one slice each. A question has the name of its task and a few letters; the answer is "
+    "letters, too. At the start some tasks are mastered, some can be learnt, and some are out of reach; nothing but the results tells which. "
+    "Tasks share little, and a task without data is forgotten. In the end all tasks count alike."
+)
+SCORE = "the share of the answer's letters that are right, each judged after the right letters before it"
+OUTCOMES = {
+    "supervised": "Each question of training is new; its answer is judged before the update that learns from it, without sampling.",
+    "reward": "Answers are sampled at temperature 1, {replies} to a question, and judged before the update that learns from them.",
+}
+
+
+class Paper(BaseModel):
+    """What is asked of whom: everything that a sitting depends on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    engineer: str  # of ``engineers.make``, of ``SAMPLERS`` or of ``BOUNDS``
+    options: dict[str, Any] = Field(default_factory=dict)
+    family: Family
+    root: int = Field(ge=0)
+    training: int = Field(0, ge=0)
+    decisions: int = DECISIONS
+    reads: Reads = "scores"
+
+    @property
+    def start(self) -> Start:
+        return Start(self.root, self.training)
+
+
+class Sitting(BaseModel):
+    """How a training ended under an engineer."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    paper: Paper
+    success: list[float]  # of each task in the end
+    shares: list[list[float]]  # of the tasks, by stage
+    failures: list[str] = Field(default_factory=list)  # decisions that were refused or not taken, and why
+    usage: Usage = Usage()
+
+    @property
+    def end(self) -> float:
+        return float(np.mean(self.success))
+
+
+def sit(paper: Paper, transcript: Path | None = None, limits: Mapping[str, Any] | None = None) -> Sitting:
+    """Train under the engineer's decisions. Equal papers have equal sittings on one kind of machine.
+
+    ``transcript`` keeps a model's questions and answers; ``limits`` are further arguments of ``EngineerCurriculum``.
+    """
+    torch.set_num_threads(1)  # more threads would change sums, and cost more than they gain
+    session = Session(paper.family, [paper.start], paper.decisions)
+    if paper.engineer in BOUNDS:
+        return bound(paper, session)
+    curriculum = examined(paper, session, transcript, limits or {})
+    shares, _ = trained(paper, session, curriculum)
+    told = curriculum if isinstance(curriculum, EngineerCurriculum) else None
+    return Sitting(
+        paper=paper,
+        success=session.test()[0].tolist(),
+        shares=shares,
+        failures=[incident.message[:TOLD] for incident in told.incidents] if told else [],
+        usage=Usage.total(one.usage for one in told.proposals) if told else Usage(),
+    )
+
+
+def trained(paper: Paper, session: Session, curriculum: Curriculum) -> tuple[list[list[float]], list[Shown]]:
+    """The shares of all stages, and what each half of a stage showed."""
+    told, shares, seen = reading(paper, session.tasks[0]), list[list[float]](), list[Shown]()
+    for _ in range(paper.decisions):
+        shares.append(list(shares_now(curriculum).values()))
+        for half in halves(session.train(np.array(shares[-1:]))):
+            seen.append(half)
+            curriculum.observe_many(*told(half, len(seen) - 1))
+        curriculum.next()
+    return shares, seen
+
+
+def reading(paper: Paper, tasks: Tasks) -> Told:
+    rng = np.random.default_rng([paper.root, paper.training, 6])
+    if paper.reads not in DONORS:
+        return plainly(paper.reads, tasks, rng)
+    donors = []
+    for number in range(DONORS[paper.reads]):
+        donor = paper.model_copy(update={"root": paper.root + AWAY + number, "reads": "scores"})
+        session = Session(donor.family, [donor.start], donor.decisions)
+        donors.append(trained(donor, session, examined(donor, session, None, {}))[1])
+    return as_of_others(rates_of(donors, paper.family.tasks), tasks, rng)
+
+
+def replayed(paper: Paper, shares: Sequence[Sequence[float]]) -> list[float]:
+    """Success of each task after a training with these shares of the stages."""
+    torch.set_num_threads(1)
+    session = Session(paper.family, [paper.start], paper.decisions)
+    for part in shares:
+        session.train(np.array([part]))
+    return session.test()[0].tolist()
+
+
+def examined(paper: Paper, session: Session, transcript: Path | None, limits: Mapping[str, Any]) -> Curriculum:
+    """The engineer or the sampler, which is asked after each stage but the last."""
+    family, tasks = paper.family, session.tasks[0]
+    config = config_type(family.tasks)()
+    answers = session.updates * family.batch * (family.replies if family.learning == "reward" else 1)
+    if paper.engineer in SAMPLERS:
+        return SAMPLERS[paper.engineer](config, every=answers, **paper.options)
+    return EngineerCurriculum(
+        paper.engineer,
+        config,
+        target=config,
+        every=answers,
+        editable=["tasks.*.share"],
+        max_questions=paper.decisions - 1,
+        transcript=transcript,
+        environment=ENVIRONMENT.format(tasks=family.tasks),
+        score_in_words=SCORE if paper.reads != "success" else "",
+        blind_scores=dict(zip(tasks.names, tasks.blind, strict=True)) if paper.reads != "success" else {},
+        outcomes_in_words=OUTCOMES[family.learning].format(replies=family.replies),
+        seed=paper.training,
+        **limits,
+        **paper.options,
+    )
+
+
+@cache
+def config_type(tasks: int) -> type[BaseModel]:
+    """A config of so many tasks, each with its share of the data."""
+    return config_of({name: Task(TaskKnobs, _no_question) for name in names_of(tasks)})
+
+
+def _no_question(rng: np.random.Generator, knobs: TaskKnobs) -> tuple[str, str]:
+    raise NotImplementedError("the exam draws its own questions")
+
+
+def shares_now(curriculum: Curriculum) -> dict[str, float]:
+    config = curriculum.config
+    return dict(shares_of(dump(config), find_slices(find_knobs(config, ("*",)))))
+
+
+def halves(shown: Shown) -> tuple[Shown, ...]:
+    """A stage's outcomes in two parts: the report compares them."""
+    middle = shown.task.shape[1] // 2
+    first, second = slice(middle), slice(middle, None)
+    return tuple(Shown(shown.task[:, of], shown.success[:, of], shown.score[:, of]) for of in (first, second))
+
+
+# The bounds
+
+
+def arm_of(paper: Paper) -> Arm:
+    """Even draws; for the others the best setting of their family, or that of ``codes-slow`` where none was searched."""
+    if paper.engineer == EVEN:
+        return Even()
+    open_loop, oracle = FOUND.get(paper.family.name, FOUND["codes-slow"])
+    return open_loop if paper.engineer == OPEN_LOOP else oracle
+
+
+def bound(paper: Paper, session: Session) -> Sitting:
+    arm, shares = arm_of(paper), list[list[float]]()
+    for _ in range(paper.decisions):
+        shares.append(shares_for(arm, session).tolist())
+        session.train(np.array(shares[-1:]))
+    return Sitting(paper=paper, success=session.test()[0].tolist(), shares=shares)

@@ -1,0 +1,373 @@
+"""The exam as a product: the same report as everywhere, equal results however they are made, and files that are not believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from tests.lazily import needed
+
+needed("torch", extra="exam")
+
+import engineers  # noqa: E402
+from engineers.proposal import Proposal  # noqa: E402
+from envtuning.cli import app_with  # noqa: E402
+from envtuning.errors import RunError, SpecError  # noqa: E402
+from envtuning.exam import report, sheet  # noqa: E402
+from envtuning.exam.families import Family  # noqa: E402
+from envtuning.exam.hall import KEPT, WITHOUT_A_MODEL, Hall, papers  # noqa: E402
+from envtuning.exam.reading import Rates, as_of_others, plainly, rates_of  # noqa: E402
+from envtuning.exam.roots import tasks_of  # noqa: E402
+from envtuning.exam.scores import part_of, scores  # noqa: E402
+from envtuning.exam.session import Session, Shown, Start  # noqa: E402
+from envtuning.exam.sitting import BOUNDS, ORACLE, Paper, Sitting, examined, reading, replayed, sit  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
+SMALL = Family(
+    name="small", mastered=2, lacking=2, hopeless=1, half_right=1, coins=1, letters=6, lengths=(3,), width=16, layers=1,
+    updates=12, batch=14, pretrain=6, warm=2,
+)  # fmt: skip
+STARTS = [Start(0), Start(1)]
+QUIET = Console(file=open(os.devnull, "w"))  # noqa: SIM115
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_folder(tmp_path_factory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENVTUNING_EXAM", str(tmp_path_factory.mktemp("roots")))
+        patch.setitem(report.NAMED, "small", SMALL)
+        yield
+
+
+def paper(engineer: str, **given) -> Paper:
+    return Paper(**{"engineer": engineer, "family": SMALL, "root": 0, "decisions": 3} | given)
+
+
+class Half(engineers.Engineer):
+    """Keeps each report, and gives the first half of the tasks all data."""
+
+    name = "half"
+    seen: ClassVar[list] = []
+
+    def propose(self, report, current, editable=None):
+        self.seen.append(report)
+        tasks = {
+            name: knobs | {"share": float(place < 3)}
+            for place, (name, knobs) in enumerate(current.model_dump()["tasks"].items())
+        }
+        return Proposal(config=type(current).model_validate({"tasks": tasks}), reasons=[], engineer=self.name)
+
+
+class Hostile(engineers.Engineer):
+    """Another way to fail at every question."""
+
+    name = "hostile"
+    ways = iter(())
+
+    def propose(self, report, current, editable=None):
+        way = [lambda: time.sleep(60), lambda: float("nan"), lambda: "x" * 10_000_000, lambda: 1 / 0][report.stage % 4]
+        tasks = {name: {"share": way()} for name in current.model_dump()["tasks"]}
+        return Proposal(config=type(current).model_construct(tasks=tasks), reasons=[], engineer=self.name)
+
+
+def test_the_engineer_reads_exactly_what_training_showed():
+    Half.seen.clear()
+    asked = paper(f"{__name__}:Half")
+    session = Session(SMALL, [asked.start], asked.decisions)
+    engineers.make(asked.engineer)  # the caller's choice is trusted
+    curriculum = examined(asked, session, None, {})
+    shown = session.train(np.ones((1, SMALL.tasks)))
+    for half, part in enumerate((slice(0, 28), slice(28, 56))):
+        cut = Shown(shown.task[:, part], shown.success[:, part], shown.score[:, part])
+        curriculum.observe_many(*reading(asked, session.tasks[0])(cut, half))
+    curriculum.next()
+    [told] = Half.seen
+    for row in told.training_results:
+        mine = shown.task[0] == int(row.name.removeprefix("task-"))
+        assert row.episodes == mine.sum()
+        assert row.metrics["success_rate"] == pytest.approx(shown.success[0][mine].mean())
+        assert row.metrics["score"] == pytest.approx(shown.score[0][mine].mean())
+        first = mine[:28].sum()
+        assert (row.halves[0].episodes if row.halves[0] else 0) == first
+    assert told.rounds_left == 2
+    assert told.blind_scores.keys() == {f"task-{task}" for task in range(SMALL.tasks)}
+    assert "share of the answer's letters" in told.score_in_words
+
+
+def test_an_engineer_s_shares_are_trained_with_and_replay():
+    sitting = sit(paper(f"{__name__}:Half"))
+    assert sitting.shares[0] == pytest.approx([1 / 7] * 7)
+    assert sitting.shares[1] == sitting.shares[2] == pytest.approx([1 / 3] * 3 + [0] * 4)
+    assert replayed(sitting.paper, sitting.shares) == sitting.success
+    assert sitting.failures == []
+
+
+@pytest.mark.parametrize("engineer", [*WITHOUT_A_MODEL, *BOUNDS])
+def test_everyone_sits_and_twice_alike(engineer):
+    one = sit(paper(engineer))
+    assert one == sit(paper(engineer)) == Sitting.model_validate_json(one.model_dump_json())
+    assert one.failures == []
+    assert all(sum(part) == pytest.approx(1) or engineer in BOUNDS for part in one.shares)
+
+
+def test_who_only_reads_success_is_told_no_score():
+    Half.seen.clear()
+    sit(paper(f"{__name__}:Half", reads="success"))
+    assert all(row.metrics["score"] == row.metrics["success_rate"] for row in Half.seen[0].training_results)
+    assert not Half.seen[0].blind_scores
+    assert not Half.seen[0].score_in_words
+
+
+def shown_of(tasks, count=4_000, seed=0) -> Shown:
+    rng = np.random.default_rng(seed)
+    task = rng.integers(0, SMALL.tasks, (1, count))
+    score = np.clip(task / 10 + rng.normal(0, 0.05, task.shape), 0, 1)
+    return Shown(task, score > 0.3, score)
+
+
+def test_shuffled_scores_tell_the_kind_and_no_more():
+    tasks = tasks_of(SMALL, 0)
+    shown = shown_of(tasks)
+    told = plainly("shuffled scores", tasks, np.random.default_rng(0))(shown, 0)
+    for kind in range(5):
+        rows = tasks.kind[shown.task[0]] == kind
+        assert told.scores is not None
+        assert sorted(told.scores[rows]) == sorted(shown.score[0][rows])
+        of = np.unique(shown.task[0][rows])
+        means = [told.scores[rows & (shown.task[0] == task)].mean() for task in of]
+        assert max(means) - min(means) < 0.03
+
+
+def test_a_yoked_run_has_its_own_counts_and_the_donors_rates():
+    tasks = tasks_of(SMALL, 0)
+    donor, own = shown_of(tasks), shown_of(tasks, seed=1)
+    own = own._replace(success=~own.success, score=1 - own.score)
+    rates = rates_of([[donor]], SMALL.tasks)
+    told = as_of_others(rates, tasks, np.random.default_rng(0))(own, 0)
+    assert (told.slices == np.array(tasks.names)[own.task[0]]).all()
+    for task in range(SMALL.tasks):
+        of = own.task[0] == task
+        assert told.successes[of].mean() == pytest.approx(donor.success[donor.task == task].mean(), abs=0.08)
+
+
+def test_rates_of_a_task_without_answers_stay():
+    first, second = (
+        Shown(np.array([[0, 1]]), np.array([[True, False]]), np.array([[1.0, 0.5]])),
+        Shown(np.array([[0, 0]]), np.array([[False, True]]), np.array([[0.0, 1.0]])),
+    )
+    rates = rates_of([[first, second]], 3)
+    assert rates.success.tolist() == [[1, 0, 0.5], [0.5, 0, 0.5]]
+    assert rates.score.tolist() == [[1, 0.5, 0.75], [0.5, 0.5, 0.75]]
+    assert isinstance(rates, Rates)
+
+
+def test_a_hostile_engineer_ends_in_a_marked_row(tmp_path):
+    name = f"{__name__}:Hostile"
+    asked = papers([name], [SMALL], STARTS, decisions=6)
+    engineers.shared.own.trust([__name__])
+    found = Hall(tmp_path, timeout=0.5).sittings(asked)
+    hostile = [one for one in found if one.paper.engineer == name]
+    even = [one for one in found if one.paper.engineer == "even"]
+    assert [one.success for one in hostile] == [one.success for one in even]  # shares stayed as they were
+    assert all(len(one.failures) == 5 for one in hostile)
+    assert all(len(why) <= 200 for one in hostile for why in one.failures)
+    row = next(one for one in scores(found) if one.engineer == name)
+    assert (row.failed, row.decided) == (10, 10)
+
+
+def outcome(folder: Path, *words: str, hash_seed: str = "0") -> bytes:
+    command = [sys.executable, "-c", CALL, str(folder), *words]
+    env = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True)
+    return (folder / "mine.json").read_bytes()
+
+
+CALL = f"""
+import sys
+from pathlib import Path
+from typing import ClassVar
+from envtuning.exam import report
+from envtuning.exam.families import Family
+from envtuning.cli import app_with
+report.NAMED["small"] = Family.model_validate_json({SMALL.model_dump_json()!r})
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    app_with(["exam"])(["exam", "--family", "small", "--engineer", "rising,thompson,random", "--roots", "3", "--decisions", "3",
+                        "--out", str(folder / "out"), "--json", str(folder / "mine.json"), *sys.argv[2:]])
+"""
+
+
+def test_equal_bytes_in_another_process_with_one_worker_or_two(tmp_path):
+    one = outcome(tmp_path / "one")
+    two = outcome(tmp_path / "two", "--jobs", "2", hash_seed="7")
+    assert one == two
+
+
+def test_a_killed_exam_continues(tmp_path):
+    whole = outcome(tmp_path / "whole")
+    folder = tmp_path / "killed"
+    process = subprocess.Popen(
+        [sys.executable, "-c", CALL, str(folder)], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    kept = folder / "out" / KEPT
+    while process.poll() is None and not (kept.exists() and kept.read_bytes().count(b"\n") > 3):
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    had = kept.read_bytes()
+    assert 3 < had.count(b"\n") < 18
+    kept.write_bytes(had.rpartition(b"\n")[0] + b'\n{"paper": {"engin')  # the last line, cut off
+    assert outcome(folder) == whole
+    assert kept.read_bytes().startswith(had[: had.index(b"\n")])
+
+
+def test_a_folder_that_is_no_exam_s_is_refused(tmp_path):
+    (tmp_path / KEPT).write_text('{"paper": 3}\n')
+    with pytest.raises(RunError, match="is damaged"):
+        Hall(tmp_path).sittings(papers(["once"], [SMALL], STARTS, decisions=3))
+
+
+# Results
+
+
+def test_the_part_of_the_oracles_gain_is_a_quotient_of_sums():
+    gains, ceilings = {"a": np.array([0.1, 0.2, 0.3]), "b": np.zeros(3)}, {"a": np.full(3, 0.4), "b": np.full(3, 0.1)}
+    part = part_of(gains, ceilings)
+    assert part is not None
+    assert part.mean == pytest.approx(0.2 / 0.5)
+    assert part.low is not None
+    assert part.low < 0.05  # both draws may be of b
+    assert part_of({}, {}) is None
+    assert part_of(gains, {name: -of for name, of in ceilings.items()}) is None
+
+
+def test_the_null_family_does_not_count_in_the_part():
+    null = SMALL.model_copy(update={"name": "null"})
+    found = [sit(paper(name, family=family, root=root)) for family in (SMALL, null) for root in (0, 1, 2) for name in (*BOUNDS, "once")]  # fmt: skip
+    alone = [one for one in found if one.paper.family is SMALL]
+    both, only = ({one.engineer: one for one in scores(of)} for of in (found, alone))
+    assert both["once"].part == only["once"].part
+    assert set(both["once"].families) == {"small", "null"}
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("honest")
+    found = Hall(folder / "out").sittings(papers(["rising", "thompson"], [SMALL], STARTS, decisions=3))
+    sheet.write(found, folder / "mine.json")
+    return folder / "mine.json"
+
+
+def faults(path: Path) -> list[str]:
+    return [fault.why for fault in sheet.verify(sheet.read(path)) if fault is not None]
+
+
+def test_honest_results_hold(honest):
+    assert faults(honest) == []
+    assert report.verified(honest, QUIET)
+
+
+def test_honest_results_of_other_engineers_and_families_hold(tmp_path):
+    for place, (engineer, reads) in enumerate(
+        (name, reads) for reads in ("scores", "success") for name in ("once", "reader", "random", "pools", "give-up")
+    ):
+        starts = [Start(root) for root in range(place, place + 2)]
+        found = Hall(tmp_path / str(place)).sittings(papers([engineer], [SMALL], starts, decisions=3, reads=reads))
+        sheet.write(found, tmp_path / f"{place}.json")
+        assert faults(tmp_path / f"{place}.json") == [], engineer
+
+
+def tampered(found: dict) -> Iterator[tuple[str, dict]]:
+    """Twenty ways to cheat, each with the name of what was changed."""
+
+    def changed(what: str, change) -> tuple[str, dict]:
+        copy = json.loads(json.dumps(found))
+        change(copy["sittings"], copy)
+        return what, copy
+
+    mine = next(at for at, one in enumerate(found["sittings"]) if one["paper"]["engineer"] == "rising")
+    for task in range(4):
+        yield changed(
+            "success", lambda of, _, task=task: of[mine]["success"].__setitem__(task, of[mine]["success"][task] + 0.005)
+        )
+    yield changed("all successes", lambda of, _: of[mine].update(success=[1.0] * 7))
+    yield changed("fewer tasks", lambda of, _: of[mine]["success"].pop())
+    yield changed("more tasks", lambda of, _: of[mine]["success"].append(1.0))
+    for stage in range(3):
+        yield changed(
+            "shares",
+            lambda of, _, stage=stage: of[mine]["shares"][stage].__setitem__(0, of[mine]["shares"][stage][0] + 0.01),
+        )
+    yield changed("a stage more", lambda of, _: of[mine]["shares"].append([1 / 7] * 7))
+    yield changed("a share below 0", lambda of, _: of[mine]["shares"][1].__setitem__(0, -1.0))
+    yield changed("the root", lambda of, _: of[mine]["paper"].update(root=77))
+    yield changed("the training", lambda of, _: of[mine]["paper"].update(training=1))
+    yield changed("another engineer's work", lambda of, _: of[mine]["paper"].update(engineer="once"))
+    yield changed("other options", lambda of, _: of[mine]["paper"].update(options={"keep": 0.5}))
+    yield changed("what was read", lambda of, _: of[mine]["paper"].update(reads="success"))
+    yield changed("an easier family", lambda of, _: of[mine]["paper"]["family"].update(rate=1e-2))
+    yield changed("a family under another's name", lambda of, _: of[mine]["paper"]["family"].update(name="codes-slow"))
+    yield changed("the scores", lambda _, all_: all_["scores"][0]["families"]["small"].update(success=0.99))
+    yield changed("a weak best open loop", lambda of, _: of[1].update(success=[0.0] * 7))
+
+
+def test_tampered_results_do_not_hold(honest, tmp_path):
+    found, tried = json.loads(honest.read_text()), 0
+    for what, copy in tampered(found):
+        (tmp_path / "theirs.json").write_text(json.dumps(copy))
+        assert faults(tmp_path / "theirs.json"), what
+        tried += 1
+    assert tried >= 20
+
+
+def test_on_another_machine_small_differences_are_allowed(honest, tmp_path):
+    found = json.loads(honest.read_text())
+    found["machine"] = "another"
+    found["sittings"][0]["success"][0] += 0.005
+    (tmp_path / "theirs.json").write_text(json.dumps(found))
+    assert faults(tmp_path / "theirs.json") == ["the scores are not those of the sittings"]
+    found["sittings"][0]["success"] = [1.0] * 7
+    (tmp_path / "theirs.json").write_text(json.dumps(found))
+    assert "more than 0.03" in faults(tmp_path / "theirs.json")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--family", "coeds"], "is unknown: give one of codes-slow"),
+        (["--decisions", "7"], "give one of 2, 3, 4, 5, 6"),
+        (["--engineer", "oracle"], "is in every exam"),
+        (["--engineer", "rules,rules"], "none twice"),
+        (["--engineer", "nobody"], "is unknown"),
+        (["--reads", "minds"], "give one of scores"),
+        (["verify"], "give 'verify FILE'"),
+        (["verify", "nothing.json"], "is missing"),
+        (["--roots", "0"], "greater than or equal to 1"),
+    ],
+)
+def test_wrong_options_are_told_what_is_allowed(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app_with(["exam"]), ["exam", *words])
+    assert result.exit_code in (1, 2)
+    assert said in " ".join(result.output.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_drawn_families_are_named_by_their_seed():
+    found = report.families_named("drawn-seed-3,small")
+    assert [family.name for family in found] == [f"drawn-{place} of 3" for place in range(1, 7)] + ["small"]
+    with pytest.raises(SpecError, match="is unknown"):
+        report.families_named("drawn-seed-x")
+    assert ORACLE in BOUNDS
