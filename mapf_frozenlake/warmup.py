@@ -42,6 +42,8 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "distances", lambda: distance_fields(lake)
     for observation in OBSERVATIONS:
         yield f"environment, {observation}", partial(_play, config, observation)
+        other_rules = config.model_copy(update={"on_goal": "next"})
+        yield f"environment, {observation}, other rules", partial(_play, other_rules, observation)
     yield "evaluation of a network", lambda: evaluate(_AlwaysWaits(), set_of_two)
     yield "joint move", lambda: joint_move(lake.holes, lake.starts, np.zeros(len(lake.starts), np.int64))
 

@@ -112,6 +112,7 @@ class LakeBatch(LakeView):
         kind = np.int16 if observation == "compact" else np.dtype(dtype).type
         shape = agent_shape(observation, self.layout, self.max_size)
         self._observation = np.zeros((num_envs, self.max_agents, *shape), kind)
+        self._has_other_rules = False  # whether an episode may have other rules than the lake's own; stays True
         self._bind()
         first = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
         self.seed(np.arange(first, first + num_envs))
@@ -125,7 +126,7 @@ class LakeBatch(LakeView):
         self._pool: InstancePool | None = None
         self._boards: NDArray[np.int64] | None = None  # addresses of the pool's arrays
         name = self.observation_name
-        self._step_kernel = getattr(kernels, f"step_{name}")
+        self._step_kernel = getattr(kernels, f"step_{name}_by_every_rule" if self._has_other_rules else f"step_{name}")
         self._look_up_fields()
         self._unowned = Unowned()
         self._nothing = np.zeros((self.num_envs, self.max_agents), np.int64)
@@ -186,6 +187,9 @@ class LakeBatch(LakeView):
             on_goal=ON_GOAL.index(config.on_goal),
         )
         self._rules = np.array(rules, np.float64)
+        if not self._has_other_rules and (config.on_goal != "wait" or config.collisions not in ("block", "end")):
+            self._has_other_rules = True
+            self._step_kernel = getattr(kernels, f"step_{self.observation_name}_by_every_rule")
         if rewards.REWARDS[config.reward].needs_distance and self._state.distance.shape[2] == 0:
             self._carry(distance=np.full((*self._state.cells.shape, self._state.terrain.shape[1]), FAR, np.int16))
         if config.on_goal == "next" and self._state.lake.shape[1] == 0:

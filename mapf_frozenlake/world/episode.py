@@ -8,7 +8,7 @@ import numpy as np
 
 from mapf_frozenlake.types import NUM_ACTIONS, Event
 from mapf_frozenlake.world.goals import after_arrivals, note_arrivals, number_lakes
-from mapf_frozenlake.world.jit import inlined
+from mapf_frozenlake.world.jit import inlined, subkernel
 from mapf_frozenlake.world.move import BLOCK_BOTH, END, PRIORITY, move_agents
 from mapf_frozenlake.world.rewards import pay
 from mapf_frozenlake.world.rng import episode_key
@@ -58,10 +58,11 @@ def begin(state, e, row, boards, rules):
 
 
 @inlined
-def advance(state, e, actions):
+def advance(state, e, actions, every_rule):
     """One step of env ``e``: move, judge the episode, pay. A fall, success, or under ``collisions="end"`` a conflict ends it.
 
     Success: all agents are on their goals at once (WAIT), or have left the board (FINISH). NEXT ends by the horizon alone.
+    ``every_rule`` None: for batches whose agents WAIT and collide by the lake's own rule; numba leaves out the other rules.
     """
     episode = state.episode[e]
     count = episode.num_agents
@@ -69,10 +70,16 @@ def advance(state, e, actions):
     for i in range(count):
         state.before[e, i] = cells[i]
     episode.step += 1
-    conflict, fell = move_agents(
-        state.terrain[e], state.stride, state.pad, cells, actions[e], count, episode.key, episode.step, episode.ahead,
-        episode.collisions, state.targets[e], events, state.occupant[e], state.claims[e],
-    )  # fmt: skip
+    if every_rule is None:
+        conflict, fell = move_agents(
+            state.terrain[e], state.stride, state.pad, cells, actions[e], count, episode.key, episode.step, episode.ahead,
+            None, state.targets[e], events, state.occupant[e], state.claims[e],
+        )  # fmt: skip
+    else:
+        conflict, fell = move_agents(
+            state.terrain[e], state.stride, state.pad, cells, actions[e], count, episode.key, episode.step, episode.ahead,
+            episode.collisions, state.targets[e], events, state.occupant[e], state.claims[e],
+        )  # fmt: skip
     away = 0
     for i in range(count):
         away += cells[i] != goals[i]
@@ -80,37 +87,51 @@ def advance(state, e, actions):
             episode.violated = True
             state.at_fault[e, i] = True
     success = away == 0
-    waits = episode.on_goal == WAIT
-    if not waits:
-        away = note_arrivals(cells, goals, count, state.reached[e], state.num_reached[e])
-        success = away == 0 and episode.on_goal == FINISH
-    pay(state, e, success)
-    if not waits:
-        after_arrivals(state, e)
+    if every_rule is None:
+        pay(state, e, success)
+    else:
+        waits = episode.on_goal == WAIT
+        if not waits:
+            away = note_arrivals(cells, goals, count, state.reached[e], state.num_reached[e])
+            success = away == 0 and episode.on_goal == FINISH
+        pay(state, e, success)
+        if not waits:
+            after_arrivals(state, e)
     if success or fell or (conflict and episode.collisions == END):
         episode.terminated = True
     elif episode.step >= episode.horizon:
         episode.truncated = True
     else:
         return
+    arrived = 0
+    if every_rule is None:
+        for i in range(count):
+            arrived += cells[i] == goals[i] and not state.at_fault[e, i]
+        _close(episode, success, arrived, 0, True)
+    else:
+        waits = episode.on_goal == WAIT
+        if episode.on_goal == NEXT:
+            success = away == 0 and not fell
+        num_reached = 0
+        for i in range(count):
+            there = cells[i] == goals[i] if waits else state.num_reached[e, i] > 0
+            arrived += there and not state.at_fault[e, i]
+            num_reached += state.num_reached[e, i]
+        as_certified = waits and episode.collisions != PRIORITY and episode.collisions != BLOCK_BOTH
+        _close(episode, success, arrived, num_reached, as_certified)
+
+
+@subkernel
+def _close(episode, success, arrived, num_reached, as_certified):
+    """Note how the episode ended. ``as_certified``: its rules are those of the certified makespan."""
     episode.status = OVER
     episode.ended_slice = episode.slice
     episode.ended_on_goal = episode.on_goal
-    if episode.on_goal == NEXT:
-        success = away == 0 and not fell
-    arrived = 0
-    for i in range(count):
-        there = cells[i] == goals[i] if waits else state.num_reached[e, i] > 0
-        arrived += there and not state.at_fault[e, i]
-    episode.score = arrived / np.float64(count)
-    goals = 0
-    for i in range(count):
-        goals += state.num_reached[e, i]
-    episode.throughput = goals / np.float64(episode.horizon)
+    episode.score = arrived / np.float64(episode.num_agents)
+    episode.throughput = num_reached / np.float64(episode.horizon)
     episode.success = success
     episode.valid = success and not episode.violated
     episode.optimal = -1
-    as_certified = waits and episode.collisions != PRIORITY and episode.collisions != BLOCK_BOTH
     if episode.makespan >= 0 and episode.ahead >= 1.0 and as_certified:
         episode.optimal = episode.valid and episode.step == episode.makespan
 

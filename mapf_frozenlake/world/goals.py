@@ -26,9 +26,14 @@ def note_arrivals(cells, goals, count, reached, num_reached):
 
 @rare
 def after_arrivals(state, e):
-    """Remove the agents that reached their goals, or give them new goals. Other agents may have the same goal."""
+    """Remove the agents that reached their goals, or give them new goals. Other agents may have the same goal.
+
+    Who had left before the step is not paid; the team's mean counts it all the same.
+    """
     episode, goals, owner = state.episode[e], state.goals[e], state.owner[e]
     for i in range(episode.num_agents):
+        if state.before[e, i] == NOWHERE:
+            state.rewards[e, i] = 0.0
         if not state.reached[e, i]:
             continue
         here = state.cells[e, i]

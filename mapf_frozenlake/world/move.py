@@ -61,13 +61,15 @@ def move_agents(
     terrain   uint8[stride * rows]: ICE, HOLE or OFF
     cells     int32[A]: each agent's flat cell; replaced by its new cell. An agent on cell 0 has left the board: it stays there
     actions   int64[A]; ahead: chance that a moving agent goes in its chosen direction (1: no slip)
-    collisions  BLOCK or END: the lake's rule; or one of POGEMA's
+    collisions  BLOCK or END: the lake's rule; or one of POGEMA's. None: the lake's rule, and POGEMA's are not compiled
     targets   uint32[A], scratch. Unsigned, because numba looks at each signed index whether it counts from the array's end
     events    int8[A], written; NONE in empty slots
     occupant  int16[len(terrain)]: 1 + the agent on each cell, 0 if free; kept up to date
     claims    int16[len(terrain)], scratch: all zeros before and after
     """
-    as_pogema = collisions >= PRIORITY
+    as_pogema = False
+    if collisions is not None:
+        as_pogema = collisions >= PRIORITY
     wall = HOLE if as_pogema else OFF
     for i in range(num_agents):
         here = cells[i]
@@ -88,7 +90,9 @@ def move_agents(
         events[slot] = _NONE
 
     conflict = False
-    if as_pogema:
+    if collisions is None:
+        conflict = _resolve_conflicts(cells, targets, events, num_agents, occupant, claims)
+    elif as_pogema:
         resolve_as_pogema(collisions - PRIORITY, cells, targets, events, num_agents, occupant, claims)
     else:
         conflict = _resolve_conflicts(cells, targets, events, num_agents, occupant, claims)

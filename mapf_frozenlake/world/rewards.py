@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.types import Event
 from mapf_frozenlake.world.jit import subkernel
-from mapf_frozenlake.world.state import FINISH, NOWHERE, WAIT
+from mapf_frozenlake.world.state import NOWHERE, WAIT
 
 _NONE, _BLOCKED, _FELL = int(Event.NONE), int(Event.BLOCKED), int(Event.HOLE)
 
@@ -63,12 +63,11 @@ def _pay_all(state, e, amount):
 
 @subkernel
 def _pay_success(state, e, success):
-    if state.episode[e].on_goal == WAIT:
-        return _pay_all(state, e, 1.0 if success else 0.0)
-    total = 0.0
+    waits, total = state.episode[e].on_goal == WAIT, 0.0
     for i in range(state.episode[e].num_agents):
-        state.rewards[e, i] = 1.0 if state.reached[e, i] else 0.0
-        total += state.rewards[e, i]
+        paid = 1.0 if (success if waits else state.reached[e, i]) else 0.0
+        state.rewards[e, i] = paid
+        total += paid
     return total / state.episode[e].num_agents
 
 
@@ -182,10 +181,6 @@ def pay(state, e, success):
     for slot in range(episode.num_agents, state.rewards.shape[1]):  # the last episode may have had more agents
         state.rewards[e, slot] = 0.0
     episode.team = _pay_named(state, e, success)
-    if episode.on_goal == FINISH:
-        for i in range(episode.num_agents):
-            if state.before[e, i] == NOWHERE:  # has left the board; the team's mean still counts it
-                state.rewards[e, i] = 0.0
 
 
 def team_means(paid: NDArray[np.float64], active: NDArray[np.bool_]) -> NDArray[np.float64]:
