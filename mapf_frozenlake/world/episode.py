@@ -35,7 +35,7 @@ def open_rules(rules):
     )
 
 
-@inlined
+@subkernel
 def begin(state, e, row, boards, rules):
     """Start the env's next episode on instance ``row`` of the boards."""
     place(state, e, row, boards)
@@ -57,7 +57,7 @@ def begin(state, e, row, boards, rules):
     episode.number += 1
 
 
-@inlined
+@subkernel
 def advance(state, e, actions, every_rule):
     """One step of env ``e``: move, judge the episode, pay. A fall, success, or under ``collisions="end"`` a conflict ends it.
 
@@ -85,14 +85,14 @@ def advance(state, e, actions, every_rule):
         away += cells[i] != goals[i]
         if events[i] != _NONE and events[i] != _BLOCKED:
             episode.violated = True
-            state.at_fault[e, i] = True
+            state.records[e, i].at_fault = True
     success = away == 0
     if every_rule is None:
         pay(state, e, success)
     else:
         waits = episode.on_goal == WAIT
         if not waits:
-            away = note_arrivals(cells, goals, count, state.reached[e], state.num_reached[e])
+            away = note_arrivals(cells, goals, count, state.records[e])
             success = away == 0 and episode.on_goal == FINISH
         pay(state, e, success)
         if not waits:
@@ -106,7 +106,7 @@ def advance(state, e, actions, every_rule):
     arrived = 0
     if every_rule is None:
         for i in range(count):
-            arrived += cells[i] == goals[i] and not state.at_fault[e, i]
+            arrived += cells[i] == goals[i] and not state.records[e, i].at_fault
         _close(episode, success, arrived, 0, True)
     else:
         waits = episode.on_goal == WAIT
@@ -114,9 +114,9 @@ def advance(state, e, actions, every_rule):
             success = away == 0 and not fell
         num_reached = 0
         for i in range(count):
-            there = cells[i] == goals[i] if waits else state.num_reached[e, i] > 0
-            arrived += there and not state.at_fault[e, i]
-            num_reached += state.num_reached[e, i]
+            there = cells[i] == goals[i] if waits else state.records[e, i].num_reached > 0
+            arrived += there and not state.records[e, i].at_fault
+            num_reached += state.records[e, i].num_reached
         as_certified = waits and episode.collisions != PRIORITY and episode.collisions != BLOCK_BOTH
         _close(episode, success, arrived, num_reached, as_certified)
 

@@ -12,14 +12,15 @@ from mapf_frozenlake.world.state import FINISH, NOWHERE, SEVERAL, spread
 
 
 @rare
-def note_arrivals(cells, goals, count, reached, num_reached):
+def note_arrivals(cells, goals, count, records):
     """Mark which of an env's agents reached their goals in this step; returns the number of agents that never have."""
     left = 0
     for i in range(count):
-        reached[i] = cells[i] == goals[i] and cells[i] != NOWHERE
-        if reached[i]:
-            num_reached[i] += 1
-        elif num_reached[i] == 0:
+        record = records[i]
+        record.reached = cells[i] == goals[i] and cells[i] != NOWHERE
+        if record.reached:
+            record.num_reached += 1
+        elif record.num_reached == 0:
             left += 1
     return left
 
@@ -34,7 +35,7 @@ def after_arrivals(state, e):
     for i in range(episode.num_agents):
         if state.before[e, i] == NOWHERE:
             state.rewards[e, i] = 0.0
-        if not state.reached[e, i]:
+        if not state.records[e, i].reached:
             continue
         here = state.cells[e, i]
         if episode.on_goal == FINISH:
@@ -43,7 +44,9 @@ def after_arrivals(state, e):
             state.cells[e, i] = NOWHERE
             goals[i] = NOWHERE
         else:
-            there = _next_goal(episode, i, state.num_reached[e, i], here, state.lake[e], state.stride, state.pad)
+            there = _next_goal(
+                episode, i, state.records[e, i].num_reached, here, state.lake[e], state.stride, state.pad
+            )
             goals[i] = there
             for cell in (here, there):
                 owner[cell] = 0

@@ -113,7 +113,7 @@ def _step_all(table, actions, turns, move, sight, out, see, every_rule):
 
 
 # Two kernels for each observation. The first knows the lake's own rules alone, under which agents wait on their goals; most batches
-# need no more. The others, of the same source, know every rule, and take half as long again to compile.
+# need no more. The others, of the same source, know every rule and take longer to compile.
 
 
 @kernel

@@ -65,7 +65,7 @@ def _pay_all(state, e, amount):
 def _pay_success(state, e, success):
     waits, total = state.episode[e].on_goal == WAIT, 0.0
     for i in range(state.episode[e].num_agents):
-        paid = 1.0 if (success if waits else state.reached[e, i]) else 0.0
+        paid = 1.0 if (success if waits else state.records[e, i].reached) else 0.0
         state.rewards[e, i] = paid
         total += paid
     return total / state.episode[e].num_agents
@@ -123,7 +123,7 @@ def _pay_way_gained(state, e, success):
             was = state.distance[e, i, state.before[e, i]]
             now = state.distance[e, i, state.cells[e, i]]
             gained = np.float64(np.int32(was) - np.int32(now)) / scale
-        bonus = success if episode.on_goal == WAIT else state.reached[e, i]
+        bonus = success if episode.on_goal == WAIT else state.records[e, i].reached
         state.rewards[e, i] = gained + (1.0 if bonus else 0.0)
         total += state.rewards[e, i]
     return total / episode.num_agents

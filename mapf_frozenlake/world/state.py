@@ -47,6 +47,15 @@ EPISODE = np.dtype(
     ],
     align=True,
 )
+RECORD = np.dtype(
+    [  # what an episode keeps of an agent. One array, because each further one in the state takes the kernels longer to compile
+        ("first_goal", np.int32),  # flat cell of its goal at the start of the episode
+        ("num_reached", np.int32),  # goals reached in this episode; 0 under WAIT
+        ("reached", np.bool_),  # whether the last step reached the goal; not kept up to date under WAIT
+        ("at_fault", np.bool_),  # whether it has had a violation in this episode
+    ],
+    align=True,
+)
 UNBORN, RUNNING, OVER, FRESH = 0, 1, 2, 3  # FRESH: begun, and not shown yet
 
 WAIT, FINISH, NEXT = range(len(ON_GOAL))  # an agent on its goal stays, leaves the board, or gets a new goal
@@ -65,10 +74,7 @@ class State(NamedTuple):
     before: NDArray[np.int32]  # [n, A]: its flat cell before the step
     starts: NDArray[np.int32]  # [n, A]: flat cell of each start
     goals: NDArray[np.int32]  # [n, A]: flat cell of each goal
-    first_goals: NDArray[np.int32]  # [n, A]: at the start of the episode
-    reached: NDArray[np.bool_]  # [n, A]: whether the last step reached the goal; not kept up to date under WAIT
-    num_reached: NDArray[np.int32]  # [n, A]: goals reached in this episode; 0 under WAIT
-    at_fault: NDArray[np.bool_]  # [n, A]: whether the agent has had a violation in this episode
+    records: NDArray  # RECORD[n, A]
     targets: NDArray[np.uint32]  # [n, A]: scratch of the joint move
     occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 if free; always agrees with `cells`
     owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 without one, SEVERAL
@@ -104,10 +110,7 @@ def make_state(
         before=np.zeros(slots, np.int32),
         starts=np.zeros(slots, np.int32),
         goals=np.zeros(slots, np.int32),
-        first_goals=np.zeros(slots, np.int32),
-        reached=np.zeros(slots, np.bool_),
-        num_reached=np.zeros(slots, np.int32),
-        at_fault=np.zeros(slots, np.bool_),
+        records=np.zeros(slots, RECORD),
         targets=np.zeros(slots, np.uint32),
         occupant=np.zeros((num_envs, area), np.int16),
         owner=np.zeros((num_envs, area), np.int16),
@@ -152,9 +155,10 @@ def place(state, e, row, boards):
             state.goals[e, i] = NOWHERE
         state.before[e, i] = state.cells[e, i]
         state.starts[e, i] = state.cells[e, i]
-        state.first_goals[e, i] = state.goals[e, i]
-        state.num_reached[e, i] = 0
-        state.at_fault[e, i] = False
+        record = state.records[e, i]
+        record.first_goal = state.goals[e, i]
+        record.num_reached = 0
+        record.at_fault = False
     if state.distance.shape[2] > 0:
         for i in range(num_agents[row]):
             spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue[e])

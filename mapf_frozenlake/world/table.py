@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.numba_private import array_at
 from mapf_frozenlake.world.boards import Boards
 from mapf_frozenlake.world.jit import subkernel
-from mapf_frozenlake.world.state import EPISODE, State
+from mapf_frozenlake.world.state import EPISODE, RECORD, State
 
 _SCALARS = 6  # at the front of a table
 
@@ -43,20 +43,17 @@ def open_state(table):
         array_at(table[9], (n, agents), np.int32),
         array_at(table[10], (n, agents), np.int32),
         array_at(table[11], (n, agents), np.int32),
-        array_at(table[12], (n, agents), np.int32),
-        array_at(table[13], (n, agents), np.bool_),
-        array_at(table[14], (n, agents), np.int32),
-        array_at(table[15], (n, agents), np.bool_),
-        array_at(table[16], (n, agents), np.uint32),
+        array_at(table[12], (n, agents), RECORD),
+        array_at(table[13], (n, agents), np.uint32),
+        array_at(table[14], (n, area), np.int16),
+        array_at(table[15], (n, area), np.int16),
+        array_at(table[16], (n, wide), np.int16),
         array_at(table[17], (n, area), np.int16),
-        array_at(table[18], (n, area), np.int16),
-        array_at(table[19], (n, wide), np.int16),
-        array_at(table[20], (n, area), np.int16),
-        array_at(table[21], (n, agents, deep), np.int16),
-        array_at(table[22], (n, agents), np.int8),
-        array_at(table[23], (n, agents), np.float64),
-        array_at(table[24], (n, max(deep, wide)), np.int32),
-        array_at(table[25], (area, 2), np.int16),
+        array_at(table[18], (n, agents, deep), np.int16),
+        array_at(table[19], (n, agents), np.int8),
+        array_at(table[20], (n, agents), np.float64),
+        array_at(table[21], (n, max(deep, wide)), np.int32),
+        array_at(table[22], (area, 2), np.int16),
         stride,
         pad,
     )

@@ -115,7 +115,7 @@ class LakeView:
         """[n, A]: whether each agent reached its goal in the last step; under on_goal="wait", whether it is on it."""
         waits = (self._fields["on_goal"] == WAIT)[:, None]
         on_goal = (self._state.cells == self._state.goals) & self.active
-        return np.where(waits, on_goal, self._state.reached & self.in_episode)
+        return np.where(waits, on_goal, self._state.records["reached"] & self.in_episode)
 
     @property
     def in_episode(self) -> NDArray[np.bool_]:
@@ -150,7 +150,7 @@ class LakeView:
         return Instance(
             holes=self.holes(env),
             starts=self._places(self._state.starts)[env, :count],
-            goals=self._places(self._state.first_goals)[env, :count],
+            goals=self._places(self._state.records["first_goal"])[env, :count],
             makespan=None if makespan < 0 else makespan,
         )
 
