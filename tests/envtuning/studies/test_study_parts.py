@@ -7,8 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.readers import merits
-from engineers.report import SliceResult, StageReport
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.studies import beyond
@@ -218,32 +216,3 @@ def test_beginnings_are_alike_where_the_first_stages_work_is(tmp_path):
     assert replace(job, shared=None).begun_with is None
     assert replace(job, arm="first-stage-ab").is_first_stage
     assert folder_name("a-b.C 1/ö") == "a-b.C_1_ö"
-
-
-@pytest.mark.parametrize(
-    ("rates", "after", "kept", "frontier", "large"),
-    [
-        (
-            {"3": 0.7, "5": 0.1, "8": 0.69},
-            {3: 0.2, 5: 0.5, 8: 0.3},
-            1.0,
-            0.8,
-            True,
-        ),  # just above half is kept, just below .7 learns
-        ({"3": 0.69, "5": 0.09, "8": 0.7}, {3: 0.5, 5: 0.41, 8: 0.09}, 0.0, 0.5, False),
-        ({"3": 0.9, "5": 0.9, "8": 0.0}, {3: 0.19, 5: 0.71, 8: 0.1}, 0.5, None, True),
-        ({"3": 0.0, "99": 0.9}, {3: 0.4, 5: 0.4, 8: 0.2}, None, None, True),  # a slice that had no data cannot be kept
-    ],
-)
-def test_merits_at_their_bounds(rates, after, kept, frontier, large):
-    import mapf_frozenlake as mfl
-
-    def config(shares):
-        return mfl.LakeConfig(slices={size: {"share": share} for size, share in shares.items()})
-
-    results = [SliceResult(name=name, episodes=10, metrics={"valid_rate": rate}) for name, rate in rates.items()]
-    report = StageReport(objective="valid_rate", stage=0, config={}, results=results)
-    found = merits(report, config({3: 0.4, 5: 0.4, 8: 0.2, 9: 0.0}), config(after))
-    assert (found.kept, found.large, found.fallback) == (kept, large, False)
-    assert found.frontier == (None if frontier is None else pytest.approx(frontier))
-    assert merits(report, config({3: 1.0}), config(after), fallback=True).fallback
