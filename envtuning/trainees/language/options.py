@@ -79,6 +79,7 @@ FROM_FILE: Allowed = {
             "dtype",
             "model",
             "processes",
+            "refill",
             "reply_batch",
             "reply_temperature",
             "reward",
