@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -292,6 +294,21 @@ def play_twice(env: gym.Env) -> list[Any]:
         env.reset(seed=int(rng.integers(1000)))
         seeded.append(env.step("\n".join(f"Agent {agent}: {' '.join(moves[4 * agent :][:4])}" for agent in range(2))))
     return seeded
+
+
+def test_an_id_names_its_module_where_nobody_has_imported_it() -> None:
+    """Gymnasium has no plugins since 1.0, so a bare id is unknown until the package is imported."""
+    code = 'import gymnasium; gymnasium.make("mapf_frozenlake:MAPFFrozenLake-v0").reset(seed=0)'
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_events_have_the_names_of_their_codes() -> None:
+    env = gym.make("MAPFFrozenLake-v0", desc=["SGF", "FFF"])
+    env.reset(seed=0)
+    events = env.step([3])[4]["events"]
+    assert [mfl.Event(event).name for event in events] == ["OFF_BOARD"]
+    names = {event.name: int(event) for event in mfl.Event}
+    assert names == {"NONE": 0, "OFF_BOARD": 1, "VERTEX": 2, "SWAP": 3, "BLOCKED": 4, "HOLE": 5}
 
 
 def test_no_id_is_left_out() -> None:
