@@ -617,9 +617,42 @@ BESIDE_POGEMA = [
     }.items()
 ]
 
+BEFORE = {  # by row of the page: the part of the results and the name there
+    "default lake, 4 agents on 8×8 with 11×11 windows: speed over the earlier one": (
+        "default_lake",
+        "4 agents, 8×8, 11×11",
+    ),
+    'the same with `observation="compact"`': ("default_lake", "4 agents, 8×8, compact"),
+    "one env by `gym.make`": ("default_lake", "one env by gym.make"),
+    "CPU seconds to the first step without compiled code, over the earlier ones": ("cold_compile", "first step"),
+    "the same to the first boards and plan": ("cold_compile", "first boards and plan"),
+}
+LIFELONG = [
+    *(
+        Claim("docs/pogema.md", "lifelong", lambda f, row=row, name=name: f"{row} | {f['lifelong']['times_pogema'][name]:.0f}× | {f['lifelong']['least']}×")
+        for row, name in {
+            "agent-steps a second by `gym.make_vec`, over POGEMA's": "ego",
+            'the same with `observation="pogema"`': "pogema",
+        }.items()
+    ),
+    *(
+        Claim("docs/pogema.md", "lifelong", lambda f, row=row, part=part, name=name: f"{row} | {f[part]['now_over_then'][name]:.3f} | {f[part].get('least', f[part].get('most')):.2f} |")
+        for row, (part, name) in BEFORE.items()
+    ),
+]  # fmt: skip
+
+
+def test_the_lake_is_as_fast_as_was_asked_for():
+    figures = figures_of("lifelong")
+    assert min(figures["lifelong"]["times_pogema"].values()) >= figures["lifelong"]["least"]
+    assert min(figures["default_lake"]["now_over_then"].values()) >= figures["default_lake"]["least"]
+    assert max(figures["cold_compile"]["now_over_then"].values()) <= figures["cold_compile"]["most"]
+
+
 CLAIMS = [
     *PATHS,
     *BESIDE_POGEMA,
+    *LIFELONG,
     *THROUGHPUT,
     *BY_THE_CLOCK,
     *THREADS,
