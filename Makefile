@@ -52,7 +52,7 @@ test-loop: PLACES = $(LOOP:%=tests/envtuning/%)
 test-trainees: PLACES = tests/envtuning/trainees
 test-language: PLACES = tests/language
 test-tools: PLACES = tests/bfcl tests/doors
-test-pages: PLACES = tests/project tests/closed_form
+test-pages: PLACES = tests/project
 test-world test-engineers test-backends test-loop test-trainees test-language test-tools test-pages: setup-dev
 	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(SPREAD) $(PYTEST_ARGS) $(PLACES)
 

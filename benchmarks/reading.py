@@ -109,7 +109,7 @@ def table_of_arms() -> list[str]:
 
 
 def lines_of_tasks() -> list[str]:
-    """The arms on the text tasks of docs/skills.md, from the best to the worst."""
+    """The arms on the text tasks, from the best to the worst: what earlier versions stored, before there was the exam."""
     rows = [(says, arms_on_tasks(result)[name]) for (result, name), says in READS.items()]
     rows.sort(key=lambda row: -row[1]["success"])
     return [f"| {says} | {100 * arm['success']:.1f} | {over_fixed(arm)} |" for says, arm in rows]

@@ -1,7 +1,6 @@
 """Engineers that divide the data by a rule of ``share_rules``: ``give-up``, ``learning-progress`` and ``learnability``.
 
-``python -m benchmarks.reader`` compares the same rules. They read only success for each slice. ``failure-share`` is
-the fourth, with its rates drawn towards the mean of all slices.
+They read only success for each slice. ``failure-share`` is the fourth, with its rates drawn towards the mean of all slices.
 """
 
 from __future__ import annotations

@@ -32,7 +32,6 @@ PYTHON_RUNS_IN = {
     "README.md": "tests/project/test_readme.py",
     "docs/cluster.md": "tests/project/test_readme.py",
     "docs/doors.md": "tests/doors/test_docs.py",
-    "docs/dynamics.md": "tests/closed_form/test_page.py",
     "docs/environments.md": "tests/project/test_readme.py",
     "docs/instances.md": "tests/project/test_readme.py",
     "docs/pogema.md": "tests/project/test_readme.py",

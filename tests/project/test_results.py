@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from benchmarks import reader, reading
+from benchmarks import reading
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
 from benchmarks.store import HERE, from_stored
@@ -45,49 +45,6 @@ def test_a_stored_study_is_what_its_outcomes_give_and_has_its_headroom_line(path
     text = path.with_suffix(".md").read_text(encoding="utf-8")
     assert text == markdown(summary), f"run `python -m benchmarks.store {study.name} --redraw`"
     assert text.count("Closed-loop headroom: ") == 1
-
-
-def test_the_page_of_the_reader_has_the_stored_rows():
-    figures = json.loads((RESULTS / "reader.json").read_text(encoding="utf-8"))["figures"]
-    said = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").split())
-    assert all(line(study) in said for study in figures["studies"] for line in (reader.line, reader.line_of_parts))
-    readme = " ".join(README.read_text(encoding="utf-8").split())
-    for rival in (reader.OPEN_LOOP, reader.FOCUSED):
-        over = reader.in_points(figures["over_all_families"][rival])
-        assert f"{over} points above" in said
-        assert f"{over} points above" in readme
-
-
-def test_what_reader_gains_by_shares_alone():
-    studies = json.loads((RESULTS / "reader.json").read_text(encoding="utf-8"))["figures"]["studies"]
-    gains = [
-        study["rows"]["shares alone"]["over_best_open_loop"]["mean"] for study in studies if study["family"] != "null"
-    ]
-    said = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").split())
-    assert f"With shares alone `reader` gains {100 * fmean(gains):+.1f} points" in said
-
-
-@pytest.fixture(scope="module")
-def by_family():
-    studies = json.loads((RESULTS / "reader.json").read_text(encoding="utf-8"))["figures"]["studies"]
-    return {study["family"]: study for study in studies if study["family"] != "null"}
-
-
-def test_what_the_page_of_the_reader_says_of_all_families(by_family):
-    bounds = {family: study["rows"]["reader"]["bound"] for family, study in by_family.items()}
-    least = min(bounds, key=bounds.__getitem__)
-    assert says(f"one-sided 95 % bound of a family is {100 * bounds[least]:+.1f} (`{least}`)")
-    focused = {family: 100 * study["beyond"][reader.FOCUSED]["mean"] for family, study in by_family.items()}
-    without = [gain for family, gain in focused.items() if "causes" not in family]
-    assert says(
-        f"four families in which the focus has no effect…{min(without):+.1f} to {max(without):+.1f} points above…"
-        f"`causes`…{focused['causes']:+.1f} above…`transfer+causes` {-focused['transfer+causes']:.1f} points below"
-    )
-    told = [
-        study["rows"][name]["over_best_open_loop"] for study in by_family.values() for name in ("permuted", "average")
-    ]
-    assert all(row["mean"] < 0 for row in told)
-    assert says(f"highest upper bound is {100 * max(row['high'] for row in told):+.1f} points")
 
 
 def test_what_the_page_says_of_the_reader_s_beliefs_and_doses():
@@ -183,20 +140,6 @@ def test_the_claim_about_somebodys_own_world_is_the_stored_study():
     assert success["uniform"] == success["fixed"] == 0.0
     for arm in ("rules", "target-only"):
         assert f"{100 * success[arm]:.1f} %" in text
-
-
-def test_the_claim_about_the_family_where_reading_can_pay_is_the_stored_gate():
-    studies = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
-    fresh = max(studies, key=lambda study: len(study["roots"]))
-    assert (fresh["variant"]["name"], len(fresh["roots"])) == ("codes-slow", 16)
-    text = " ".join((README.parent / "docs" / "reading.md").read_text(encoding="utf-8").split())
-    best = max(
-        ("even", "shares", "warm-up", "blocks", "searched"), key=lambda arm: fmean(fresh["arms"][arm]["per_root"])
-    )
-    for arm in ("oracle", "cases", "give-up"):
-        pairs = zip(fresh["arms"][arm]["per_root"], fresh["arms"][best]["per_root"], strict=True)
-        found = t_mean([ours - theirs for ours, theirs in pairs])
-        assert f"{100 * found.mean:+.1f} ({100 * found.low:+.1f}, {100 * found.high:+.1f})" in text, arm
 
 
 def test_six_tasks_in_the_loop_stand_as_a_null():
