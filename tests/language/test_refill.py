@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.rollouts import refilled
-from envtuning.worlds.text_world import Task, TaskKnobs, TextWorld
 from tests.language.conftest import QUICK
+from tests.language.half_dull import CONFIG, WORLD
 from tests.lazily import Lazy, needed
 
 needed("torch", "trl", extra="grpo")
 torch, trl, learning, tasks = (
     Lazy(name) for name in ("torch", "trl", "envtuning.trainees.language.learner", "envtuning.trainees.language.tasks")
 )
+
+
+LONGEST = 6  # tokens of a reply
 
 
 class Player:
@@ -59,33 +63,55 @@ def test_a_batch_that_cannot_be_filled_keeps_what_was_paid_alike():
     assert len(dropped["paid"]) == 4
 
 
-def by_length(answer, asked):
-    """Pays replies of an odd length, except on questions that pay nothing at all."""
-    return float(asked.answer == "some" and len(answer) % 2)
+def scripted(batches, refill, seed=0):
+    """Batches of 8 prompts × 4 replies of 1 to 9 tokens. Half of the prompts never pay, the others pay a reply with chance 1/2.
+
+    Returns the part of groups with a signal, and the tokens of all replies for each of these groups.
+    """
+    rng = np.random.default_rng(seed)
+    pays: dict[int, bool] = {}
+
+    def play(prompts):
+        for prompt in prompts:
+            pays.setdefault(prompt, bool(rng.integers(2)))
+        paid = [float(pays[prompt] and rng.random() < 0.5) for prompt in prompts]
+        return {"paid": paid, "completion_ids": [[0] * int(rng.integers(1, 10)) for _ in prompts], "logprobs": None}
+
+    informative = tokens = 0
+    for batch in range(batches):
+        numbers = range(100 * batch, 100 * batch + 8 * (1 + refill))
+        prompts = [number for number in numbers[:8] for _ in range(4)]
+        kept, dropped = refilled(play, prompts, list(numbers[8:]), 4)
+        assert len(kept["paid"]) == 32
+        informative += sum(len(set(kept["paid"][at : at + 4])) > 1 for at in range(0, 32, 4))
+        assert all(len(set(dropped["paid"][at : at + 4])) == 1 for at in range(0, len(dropped["paid"]), 4))
+        tokens += sum(map(len, kept["completion_ids"] + dropped["completion_ids"]))
+    return informative / (8 * batches), tokens / informative
 
 
-WORLD = TextWorld(
-    "half-dull",
-    {
-        "dull": Task(TaskKnobs, lambda rng, _: (f"dull {rng.integers(1000)}", "none"), by_length),
-        "some": Task(TaskKnobs, lambda rng, _: (f"some {rng.integers(1000)}", "some"), by_length),
-    },
-    "Half of the questions never pay.",
-)
+def test_refill_fills_the_batch_with_groups_that_have_a_signal_at_the_same_tokens_for_each():
+    """A group has a signal with chance 1/2 · (1 - 2 / 2⁴) = 7/16, and costs 4 · 5 tokens."""
+    part, tokens = scripted(1_000, refill=0)
+    assert part == pytest.approx(7 / 16, abs=0.02)
+    assert tokens == pytest.approx(20 * 16 / 7, rel=0.05)
+    filled, still = scripted(1_000, refill=3)
+    assert filled > 0.98
+    assert still == pytest.approx(20 * 16 / 7, rel=0.05)  # no group with a signal is dropped, and none comes for free
+    little, _ = scripted(1_000, refill=1)
+    assert part < little < filled
 
 
-def trained(tiny, refill, **options):
+def trained(tiny, refill, grpo=None, **options):
     given = LanguageOptions(
         model=str(tiny),
-        grpo=QUICK | {"beta": 0.0, "max_completion_length": 6},
+        grpo=QUICK | {"beta": 0.0, "max_completion_length": LONGEST} | (grpo or {}),
         torch_threads=1,
         refill=refill,
         **options,
     )
     questions = tasks.EnvTurns(WORLD, {}, [])
     one = learning.Learner(given, seed=0, tasks=questions)
-    config = WORLD.config_type.model_validate({"tasks": {"dull": {}, "some": {}}})
-    rows = questions.rows(config, 16 * (1 + refill), seed=0)
+    rows = questions.rows(CONFIG, 16 * (1 + refill), seed=0)
     return one, rows
 
 
@@ -111,28 +137,69 @@ def test_more_groups_have_a_signal_and_every_reply_is_charged(histories):
     assert sum(step["samples"] for step in filled) == sum(tally.episodes for tally in played) > 64
     assert sum(step["tokens"] for step in filled) > sum(step["tokens"] for step in without)
     for step in [*without, *filled]:
-        assert 0 <= step["trained_tokens"] <= QUICK["per_device_train_batch_size"] * 6
+        assert 0 <= step["trained_tokens"] <= QUICK["per_device_train_batch_size"] * LONGEST
     assert sum(step["generated_tokens"] for step in filled) > sum(step["trained_tokens"] for step in filled)
 
 
-def test_the_gradient_is_that_of_trls_loss_on_the_same_groups(tiny, monkeypatch):
-    one, rows = trained(tiny, 3)
-    seen, compute = [], one.trainer._compute_loss
+def test_the_log_tells_the_tokens_for_each_group_with_a_signal(histories):
+    """From what a run logs: ``generated_tokens``, and the part of groups without a signal of each batch."""
+    for history, _ in histories:
+        batches = [step for step in history if "equal_groups" in step]
+        informative = sum(4 * (1 - step["equal_groups"]) for step in batches)
+        assert informative == round(informative) > 0
+        sums = {name: sum(step[name] for step in history) for name in ("generated_tokens", "trained_tokens", "samples")}
+        assert 4 * informative <= sums["trained_tokens"] <= 4 * informative * LONGEST
+        assert sums["trained_tokens"] < sums["generated_tokens"] <= sums["samples"] * LONGEST
 
-    def look(model, inputs):
-        if not seen:
-            stock = trl.GRPOTrainer._compute_loss(one.trainer, model, inputs)
-            seen.append((compute(model, inputs), stock))
-            grads = [torch.autograd.grad(loss, list(model.parameters()), retain_graph=True) for loss in seen[0]]
-            for ours, theirs in zip(*grads, strict=True):
-                torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-7)
-            advantages = inputs["advantages"].reshape(-1, 4)
-            assert (advantages.abs().sum(1) > 0).all()
-        return compute(model, inputs)
 
-    monkeypatch.setattr(one.trainer, "_compute_loss", look)
-    one.train(rows, seed=1)
-    assert seen
+WHOLE = {"per_device_train_batch_size": 16, "steps_per_generation": 1}  # one step takes a whole batch, in any order
+
+
+def gradients_of(trainer):
+    """A list that gets the gradients of each optimiser step."""
+    from transformers import TrainerCallback
+
+    found: list = []
+
+    class Look(TrainerCallback):
+        def on_pre_optimizer_step(self, *given, model, **_):
+            found.append({name: value.grad.clone() for name, value in model.named_parameters()})
+
+    trainer.add_callback(Look())
+    return found
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_the_gradient_is_that_of_stock_trl_on_the_same_groups(tiny, skip, tmp_path, monkeypatch):
+    """Stock TRL gets the groups that refill has left in the batch, and what they were paid, and knows nothing else."""
+    one, rows = trained(tiny, 1, WHOLE, skip_equal_groups=skip)
+    batch, play = [], one._play
+    monkeypatch.setattr(one.trainer, "rollout_func", lambda *given: batch.append(play(*given)) or batch[-1])
+    ours = gradients_of(one.trainer)
+    settings = one.trainer.args.to_dict() | {"output_dir": str(tmp_path), "max_steps": 1}
+    one.train(rows[:8], seed=1)
+    [kept] = batch
+    groups = [kept["paid"][at : at + 4] for at in range(0, 16, 4)]
+    assert any(len(set(group)) > 1 for group in groups)
+
+    played = {name: kept[name] for name in ("prompt_ids", "completion_ids", "env_mask", "paid")}
+    stock = trl.GRPOTrainer(
+        str(tiny),
+        reward_funcs=lambda completions, paid, **_: paid,
+        args=trl.GRPOConfig(
+            **{name: settings[name] for name in (*one.options.settings(), "output_dir", "max_steps", "use_cpu", "bf16")}
+        ),
+        train_dataset=learning.dataset(rows[:4]),
+        rollout_func=lambda prompts, trainer: played | {"logprobs": None},
+    )
+    theirs = gradients_of(stock)
+    stock.train()
+    assert ours[0].keys() == theirs[0].keys()
+    assert any(value.abs().max() > 1e-4 for value in theirs[0].values())
+    for name, value in theirs[0].items():
+        torch.testing.assert_close(
+            ours[0][name], value, rtol=1e-3, atol=1e-6, msg=lambda said, name=name: f"{name}: {said}"
+        )
     one.close()
 
 
