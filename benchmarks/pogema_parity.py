@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -203,6 +204,9 @@ def main(arguments: list[str] | None = None) -> None:
                 theirs = dict(np.load(result))
             modes[f"{on_goal}, {system}"] = compare(ours, theirs)
             print(f"{on_goal}, {system}: {modes[f'{on_goal}, {system}']}", flush=True)
+    sys.argv = [
+        Path(word).name if word == given.pogema_python else word for word in sys.argv
+    ]  # no path of this machine
     print(record("pogema_parity", {"radius": RADIUS, "horizon": HORIZON, "boards": list(BOARDS), "modes": modes}))
 
 
