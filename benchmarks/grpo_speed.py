@@ -1,6 +1,6 @@
 """An update of a real model by GRPO: ``python -m benchmarks.grpo_speed --model FOLDER``, CPU seconds and peak memory, an hour at most.
 
-Adapters of rank 16, eight prompts with eight replies of at most eight tokens, the tasks of examples/small_skills.py. Each arm has a
+Adapters of rank 16, eight prompts with eight replies of at most eight tokens, the tasks of the world small-skills. Each arm has a
 process of its own, one thread. FOLDER is made by `envtuning weights`.
 
 - ours: the trainee as it is;
@@ -38,7 +38,7 @@ def updates(model: str, count: int, *, stock: bool) -> list[float]:
     """CPU seconds of each update after the first."""
     from envtuning.trainees.language import learner, read_once
     from envtuning.trainees.language.trainee import GRPOTrainee
-    from examples.small_skills import world
+    from envtuning.worlds.small_skills import world
 
     if stock:
         from trl import GRPOTrainer

@@ -15,6 +15,7 @@ WORLDS: dict[str, str] = {
     "lakes": "envtuning.worlds.lakes.world:LakeWorld",
     "tools": "envtuning.worlds.bfcl.world:BFCLWorld",
     "reasoning-gym": "envtuning.worlds.reasoning_gym:reasoning_gym_world",
+    "small-skills": "envtuning.worlds.small_skills:world",
 }
 
 

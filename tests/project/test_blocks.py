@@ -46,7 +46,7 @@ PYTHON_RUNS_IN = {
 }
 PYTHON_DOES_NOT_RUN = {
     "docs/design.md": "a list of names, with … for what the reader gives; each name runs on another page",
-    "docs/language.md": "names Qwen/Qwen3-4B, whose weights are 8 GB; tests/language/test_trl_doors.py runs the same on a small model",
+    "docs/language.md": "names models of one's own; tests/language/test_trl_doors.py and test_small_skills.py run the same on small ones",
 }
 PICTURES = {  # drawings, and what a program says: nothing to run
     "README.md": ("            config ",),

@@ -56,6 +56,7 @@ quietly "$bin/envtuning" replay runs/first --stage 1 --case 0 --out film.svg
 quietly "$bin/envtuning" tensorboard runs/first
 quietly "$bin/envtuning" compare scripted --engineers fixed,rules --seeds 1 --stages 2 --out runs/both
 quietly "$bin/envtuning" presets small-corridors
+quietly "$bin/python" -c "from envtuning.testing import check_world; from envtuning.worlds import make_world; world = make_world('small-skills'); check_world(world, world.config_type())"
 quietly "$bin/python" -m engineers list
 quietly "$bin/python" -m engineers propose --report example --engineer rules
 "$bin/envtuning" study --example >mine.yaml

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from envtuning.worlds.small_skills import DAYS, world
 from envtuning.worlds.text_world import ask, judged
-from examples.small_skills import DAYS, world
 
 CONFIG = world.config_type.model_validate({"tasks": {name: {} for name in world.tasks}})
 ASKED = {name: [ask(task, CONFIG.tasks[name], seed) for seed in range(6_000)] for name, task in world.tasks.items()}
