@@ -55,7 +55,7 @@ def exam(
 ) -> None:
     """Score engineers by real trainings of small transformers: points over the best schedule that reads nothing."""
     try:
-        from envtuning.exam import report
+        from envtuning.cli import exam_report
     except ImportError as error:
         from envtuning.extras import needs
 
@@ -63,8 +63,8 @@ def exam(
     if words:
         if len(words) != 2 or words[0] != "verify":
             raise SpecError(f"exam {' '.join(words)!r:.60}: give 'verify FILE', or options alone")
-        raise typer.Exit(0 if report.verified(Path(words[1]), console) else 1)
-    report.examine(
+        raise typer.Exit(0 if exam_report.verified(Path(words[1]), console) else 1)
+    exam_report.examine(
         engineers=None if engineer is None else [name.strip() for name in engineer.split(",") if name.strip()],
         families=family, roots=range(first, first + roots), trainings=trainings, decisions=decisions, reads=reads,
         max_cost=max_cost, timeout=timeout, out=out, json=json, jobs=jobs, ray=ray, console=console,

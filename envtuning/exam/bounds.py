@@ -118,22 +118,31 @@ ORACLES: tuple[Arm, ...] = tuple(
 )  # fmt: skip
 
 
-def order_of(start: Start, tasks: int) -> Ints:
-    """The order by chance of a run's tasks."""
-    return np.random.default_rng([start.root, start.training, 5]).permutation(tasks)
+FOUND: dict[str, tuple[Arm, Arm]] = {  # of each family, the best open loop and the best oracle
+    "codes-slow": (Blocks(2, False, 0.4), Oracle(0.3, 1.0)),
+    "algorithms-hopeless": (WarmUp(2 / 3, 0.2), Oracle(0.2, 1.0)),
+}
 
 
 def shares_for(arm: Arm, session: Session) -> Floats:
     """The arm's shares in the next stage of a session of one run."""
-    tasks = session.family.tasks
+    tasks, start = session.family.tasks, session.starts[0]
     success = session.test(LOOKS)[0] if isinstance(arm, Oracle) else np.zeros(tasks)
-    order = order_of(session.starts[0], tasks)
+    order = np.random.default_rng([start.root, start.training, 5]).permutation(tasks)
     return arm(View(order, session.stage, session.stages, session.tasks[0].kind, success))
+
+
+def trained_by(arm: Arm, session: Session) -> list[list[float]]:
+    """Train all stages; their shares."""
+    shares = list[list[float]]()
+    for _ in range(session.stages):
+        shares.append(shares_for(arm, session).tolist())
+        session.train(np.array(shares[-1:]))
+    return shares
 
 
 def played(family: Family, start: Start, arm: Arm, decisions: int = DECISIONS) -> Floats:
     """Success of each task at the end of a run."""
     session = Session(family, [start], decisions)
-    for _ in range(decisions):
-        session.train(shares_for(arm, session)[None])
+    trained_by(arm, session)
     return session.test()[0]

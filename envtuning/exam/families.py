@@ -108,8 +108,16 @@ HELD_OUT = (
     ),
     Family(name="null", mastered=12, lacking=0, hopeless=6, coins=6),
 )  # fmt: skip
+NAMED: dict[str, Family] = {family.name: family for family in (*DEVELOPMENT, *HELD_OUT)}
 NULL = "null"  # nothing can be learnt: whoever leaves even draws can only lose
 DRAWN = 6  # families of an exam that are drawn
+
+
+def named(name: str) -> Family:
+    """Raises ``SpecError`` with the names that there are."""
+    if name not in NAMED:
+        raise SpecError(f"family {name!r:.60} is unknown: give one of {', '.join(NAMED)}")
+    return NAMED[name]
 
 
 def drawn(seed: int, count: int = DRAWN) -> tuple[Family, ...]:

@@ -73,26 +73,28 @@ class Hall:
             found = [Sitting.model_validate(parsed(line.encode())) for line in whole.split("\n") if line]
         except (NotReadable, ValidationError) as error:
             raise RunError(f"{path} is damaged ({type(error).__name__}): remove it, or give another folder") from error
-        return {key(sitting.paper): sitting for sitting in found}
+        return {sitting.paper.key: sitting for sitting in found}
 
     def sittings(self, asked: Sequence[Paper], ended: Callable[[Sitting], None] = lambda one: None) -> list[Sitting]:
         """All of them, in order; those that are not kept yet are carried out."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic.in_turn(self.folder):
             done = self.kept()
-            waiting = [paper for paper in asked if key(paper) not in done]
+            waiting = [paper for paper in asked if paper.key not in done]
             for sitting in self._carried_out(waiting, done):
                 atomic.append_line(self.folder / KEPT, sitting.model_dump(mode="json"))
-                done[key(sitting.paper)] = sitting
+                done[sitting.paper.key] = sitting
                 ended(sitting)
-        return [done[key(paper)] for paper in asked]
+        return [done[paper.key] for paper in asked]
 
     def _carried_out(self, waiting: Sequence[Paper], done: dict[str, Sitting]) -> Iterator[Sitting]:
         if self.jobs == 1 and not self.ray:
             yield from (sit(paper, **self._told(paper, done.values())) for paper in waiting)
             return
         with _workers(self.jobs, self.ray) as pool:
-            _first(pool, {(paper.family, paper.root) for paper in waiting})
+            list(
+                pool.map(root, *zip(*dict.fromkeys((paper.family, paper.root) for paper in waiting)))
+            )  # first, so that no two processes train the same root
             capped = [paper for paper in waiting if self.max_cost is not None and asks_a_model(paper.engineer)]
             free = [paper for paper in waiting if paper not in capped]
             running = [pool.submit(_sit, paper, self._told(paper, done.values())) for paper in free]
@@ -114,10 +116,6 @@ class Hall:
         return {"transcript": place / f"{paper.root}-{paper.training}" / "transcript.jsonl", "limits": limits}
 
 
-def key(paper: Paper) -> str:
-    return paper.model_dump_json()
-
-
 def asks_a_model(engineer: str) -> bool:
     backend = engineer.partition("/")[0]
     return backend in BACKENDS and backend not in PLAIN_ENGINEERS
@@ -125,19 +123,6 @@ def asks_a_model(engineer: str) -> bool:
 
 def _sit(paper: Paper, told: dict[str, Any]) -> Sitting:
     return sit(paper, **told)
-
-
-def _first(pool: Executor, roots: set[tuple[Family, int]]) -> None:
-    """Train the roots before the sittings, so that no two processes train the same one."""
-    ordered = sorted(roots, key=lambda one: (one[0].name, one[1]))
-    list(pool.map(_make_root, [family for family, _ in ordered], [number for _, number in ordered]))
-
-
-def _make_root(family: Family, number: int) -> None:
-    import torch
-
-    torch.set_num_threads(1)
-    root(family, number)
 
 
 @contextmanager

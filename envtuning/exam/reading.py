@@ -12,13 +12,7 @@ from envtuning.exam.tasks import Tasks
 from envtuning.exam.training import Floats
 
 Reads = Literal["scores", "success", "shuffled scores", "yoked", "mean of others"]
-IN_WORDS: dict[Reads, str] = {
-    "scores": "success and score",
-    "success": "success alone",
-    "shuffled scores": "success, and scores of tasks of the same kind",
-    "yoked": "a control: its own counts, with the rates of a run on another root",
-    "mean of others": "a control: its own counts, with the mean rates of five runs on other roots",
-}
+# The last two are controls: the run's own counts, with the rates of a run on another root, or the mean rates of five.
 DONORS: dict[Reads, int] = {"yoked": 1, "mean of others": 5}
 AWAY = 100_000  # a donor's root is so far from the run's own
 

@@ -13,7 +13,7 @@ from envtuning.exam.families import Family
 from envtuning.exam.kept import kept_in
 from envtuning.exam.policy import Policies
 from envtuning.exam.tasks import LetterTasks, Tasks
-from envtuning.exam.training import Rate, train
+from envtuning.exam.training import train
 
 QUESTIONS = 64  # of an update of pretraining
 HIGHEST_RATE, RISES = 2e-3, 50  # of pretraining; its last quarter falls to 0
@@ -32,6 +32,7 @@ def root(family: Family, seed: int) -> Weights:
     """The trained root of this seed, without the policies' axis. It is trained alone, so that it is the same in any exam."""
     path = kept_in() / family.root / f"{seed}.pt"
     if not path.exists():
+        torch.set_num_threads(1)
         path.parent.mkdir(parents=True, exist_ok=True)
         policy = pretrained(family, seed)
         with atomic.new_file(path) as draft:
@@ -44,12 +45,9 @@ def pretrained(family: Family, seed: int) -> Policies:
     policy = Policies(family, tasks.sizes, [seed])
     which = rng.choice(tasks.pretrained, (1, last, QUESTIONS))
     opt = torch.optim.Adam(policy.parameters(), fused=True)
-    train(policy, [tasks], which, [rng], opt, pretraining_rate(last), purpose="pretraining")
+    rate = lambda update: HIGHEST_RATE * min(1, update / RISES, (last - update) / (last / 4))  # noqa: E731
+    train(policy, [tasks], which, [rng], opt, rate, purpose="pretraining")
     return policy
-
-
-def pretraining_rate(last: int) -> Rate:
-    return lambda update: HIGHEST_RATE * min(1, update / RISES, (last - update) / (last / 4))
 
 
 def starting(family: Family, tasks: Sequence[Tasks], seeds: Sequence[int]) -> Policies:

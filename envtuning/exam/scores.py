@@ -25,7 +25,6 @@ class FamilyScore:
     success: float
     over_open_loop: Interval
     over_even: Interval
-    roots: int
 
     @property
     def below_even(self) -> bool:
@@ -81,7 +80,7 @@ def score_of(
         return [end - bounds[bound][name][root] for root, end in ends[name].items()]
 
     families = {
-        name: FamilyScore(fmean(of.values()), t_mean(over(OPEN_LOOP, name)), t_mean(over(EVEN, name)), len(of))
+        name: FamilyScore(fmean(of.values()), t_mean(over(OPEN_LOOP, name)), t_mean(over(EVEN, name)))
         for name, of in ends.items()
     }
     gains = {name: np.array(over(OPEN_LOOP, name)) for name in ends if name != NULL}

@@ -41,15 +41,15 @@ class Session:
         self.draws = [np.random.default_rng([start.root, start.training, 3]) for start in starts]
         self.opt = optimiser(self.policies, family)
 
-    def train(self, shares: Floats) -> Shown:
-        """One stage. ``shares`` are weights of the tasks, by run; their scale does not matter."""
+    def train(self, shares: Floats, updates: int | None = None) -> Shown:
+        """One stage, of ``updates`` or an equal part of the budget. ``shares`` are weights of the tasks, by run, on any scale."""
         family, warm = self.family, self.family.warm
         if not family.carry:
             self.opt = optimiser(self.policies, family)
         elif self.stage:
             warm = 0
         self.stage += 1
-        size, parts = (self.updates, family.batch), shares / shares.sum(1, keepdims=True)
+        size, parts = (updates or self.updates, family.batch), shares / shares.sum(1, keepdims=True)
         which = np.stack([rng.choice(family.tasks, size, p=part) for rng, part in zip(self.draws, parts, strict=True)])
         replies = family.replies if family.learning == "reward" else None
         seen = train(

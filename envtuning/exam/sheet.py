@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from engineers.shared.sentences import in_sentences
 from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError
-from envtuning.exam.families import DEVELOPMENT, HELD_OUT, Family
+from envtuning.exam.families import NAMED
 from envtuning.exam.scores import Score, scores
 from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting, replayed, sit
 
@@ -51,8 +52,6 @@ def write(sittings: Sequence[Sitting], path: Path) -> None:
 
 
 def dumped(found: Sequence[Score]) -> list[dict[str, Any]]:
-    from dataclasses import asdict
-
     return [asdict(one) for one in found]
 
 
@@ -102,6 +101,3 @@ def wrong(sitting: Sitting, same: bool) -> str:
     if paper.engineer in (*BOUNDS, *SAMPLERS, *PLAIN_ENGINEERS) and same and sit(paper) != sitting:
         return f"{paper.engineer} decides otherwise"
     return ""
-
-
-NAMED: dict[str, Family] = {family.name: family for family in (*DEVELOPMENT, *HELD_OUT)}

@@ -17,9 +17,8 @@ from engineers.roles import find_slices, shares_of
 from envtuning.curriculum.curriculum import Curriculum
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
 from envtuning.curriculum.samplers import Learnability, Pools, Sampler, Thompson
-from envtuning.exam.bounds import Arm, Even, shares_for
+from envtuning.exam.bounds import FOUND, Arm, Even, trained_by
 from envtuning.exam.families import DECISIONS, Family
-from envtuning.exam.found import FOUND
 from envtuning.exam.reading import AWAY, DONORS, Reads, Told, as_of_others, plainly, rates_of
 from envtuning.exam.session import Session, Shown, Start
 from envtuning.exam.tasks import Tasks, names_of
@@ -59,6 +58,10 @@ class Paper(BaseModel):
     def start(self) -> Start:
         return Start(self.root, self.training)
 
+    @property
+    def key(self) -> str:
+        return self.model_dump_json()
+
 
 class Sitting(BaseModel):
     """How a training ended under an engineer."""
@@ -84,7 +87,8 @@ def sit(paper: Paper, transcript: Path | None = None, limits: Mapping[str, Any] 
     torch.set_num_threads(1)  # more threads would change sums, and cost more than they gain
     session = Session(paper.family, [paper.start], paper.decisions)
     if paper.engineer in BOUNDS:
-        return bound(paper, session)
+        shares = trained_by(arm_of(paper), session)
+        return Sitting(paper=paper, success=session.test()[0].tolist(), shares=shares)
     curriculum = examined(paper, session, transcript, limits or {})
     shares, _ = trained(paper, session, curriculum)
     told = curriculum if isinstance(curriculum, EngineerCurriculum) else None
@@ -157,12 +161,8 @@ def examined(paper: Paper, session: Session, transcript: Path | None, limits: Ma
 
 @cache
 def config_type(tasks: int) -> type[BaseModel]:
-    """A config of so many tasks, each with its share of the data."""
-    return config_of({name: Task(TaskKnobs, _no_question) for name in names_of(tasks)})
-
-
-def _no_question(rng: np.random.Generator, knobs: TaskKnobs) -> tuple[str, str]:
-    raise NotImplementedError("the exam draws its own questions")
+    """A config of so many tasks, each with its share of the data; the session draws their questions."""
+    return config_of({name: Task(TaskKnobs, lambda rng, knobs: ("", "")) for name in names_of(tasks)})
 
 
 def shares_now(curriculum: Curriculum) -> dict[str, float]:
@@ -177,20 +177,9 @@ def halves(shown: Shown) -> tuple[Shown, ...]:
     return tuple(Shown(shown.task[:, of], shown.success[:, of], shown.score[:, of]) for of in (first, second))
 
 
-# The bounds
-
-
 def arm_of(paper: Paper) -> Arm:
-    """Even draws; for the others the best setting of their family, or that of ``codes-slow`` where none was searched."""
+    """Even draws; for the other bounds the best setting of the family, or that of ``codes-slow`` where none was searched."""
     if paper.engineer == EVEN:
         return Even()
     open_loop, oracle = FOUND.get(paper.family.name, FOUND["codes-slow"])
     return open_loop if paper.engineer == OPEN_LOOP else oracle
-
-
-def bound(paper: Paper, session: Session) -> Sitting:
-    arm, shares = arm_of(paper), list[list[float]]()
-    for _ in range(paper.decisions):
-        shares.append(shares_for(arm, session).tolist())
-        session.train(np.array(shares[-1:]))
-    return Sitting(paper=paper, success=session.test()[0].tolist(), shares=shares)

@@ -35,6 +35,7 @@ KINDS = {
     "lm": Known("envtuning.trainees.language.lm:LMTrainee", "replies", "grpo"),
     "rllib": Known("envtuning.trainees.rllib.trainee:RLlibTrainee", "acts"),
     "sb3": Known("envtuning.trainees.sb3:SB3Trainee", "acts", "sb3"),
+    "exam": Known("envtuning.exam.trainee:ExamTrainee", "replies", "exam"),
     "scripted": Known("envtuning.trainees.scripted:ScriptedTrainee", "plans"),
 }
 LIVE = {  # engineers on the trainee's own model

@@ -14,6 +14,7 @@ DEFAULT_WORLD = "lakes"
 WORLDS: dict[str, str] = {
     "lakes": "envtuning.worlds.lakes.world:LakeWorld",
     "tools": "envtuning.worlds.bfcl.world:BFCLWorld",
+    "exam": "envtuning.exam.world:ExamWorld",
     "reasoning-gym": "envtuning.worlds.reasoning_gym:reasoning_gym_world",
     "small-skills": "envtuning.worlds.small_skills:world",
 }

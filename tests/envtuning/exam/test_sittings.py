@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -21,23 +23,35 @@ from tests.lazily import needed
 needed("torch", extra="exam")
 
 import engineers  # noqa: E402
+from engineers.knobs import dump, find_knobs  # noqa: E402
 from engineers.proposal import Proposal  # noqa: E402
+from engineers.roles import find_slices, shares_of  # noqa: E402
 from envtuning.cli import app_with  # noqa: E402
+from envtuning.cli import exam_report as report  # noqa: E402
 from envtuning.errors import RunError, SpecError  # noqa: E402
-from envtuning.exam import report, sheet  # noqa: E402
-from envtuning.exam.families import Family  # noqa: E402
+from envtuning.exam import sheet  # noqa: E402
+from envtuning.exam.families import CODES, NAMED, Family  # noqa: E402
 from envtuning.exam.hall import KEPT, WITHOUT_A_MODEL, Hall, papers  # noqa: E402
 from envtuning.exam.reading import Rates, as_of_others, plainly, rates_of  # noqa: E402
 from envtuning.exam.roots import tasks_of  # noqa: E402
 from envtuning.exam.scores import part_of, scores  # noqa: E402
 from envtuning.exam.session import Session, Shown, Start  # noqa: E402
-from envtuning.exam.sitting import BOUNDS, ORACLE, Paper, Sitting, examined, reading, replayed, sit  # noqa: E402
+from envtuning.exam.sitting import BOUNDS, ORACLE, Paper, Sitting, examined, reading, replayed, sit, trained  # noqa: E402
+from envtuning.loop.run import start  # noqa: E402
+from envtuning.runs.log import RunLog  # noqa: E402
+from envtuning.runs.spec import RunSpec, load_spec  # noqa: E402
+from envtuning.testing import check_trainee, check_world  # noqa: E402
+from envtuning.trainees import make_trainee  # noqa: E402
+from envtuning.worlds import make_world  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 SMALL = Family(
     name="small", mastered=2, lacking=2, hopeless=1, half_right=1, coins=1, letters=6, lengths=(3,), width=16, layers=1,
     updates=12, batch=14, pretrain=6, warm=2,
 )  # fmt: skip
+ROOMY = SMALL.model_copy(
+    update={"name": "roomy", "letters": 20, "lengths": (4,)}
+)  # so many questions that none is drawn twice
 STARTS = [Start(0), Start(1)]
 QUIET = Console(file=open(os.devnull, "w"))  # noqa: SIM115
 
@@ -46,7 +60,8 @@ QUIET = Console(file=open(os.devnull, "w"))  # noqa: SIM115
 def own_folder(tmp_path_factory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ENVTUNING_EXAM", str(tmp_path_factory.mktemp("roots")))
-        patch.setitem(report.NAMED, "small", SMALL)
+        patch.setitem(NAMED, "small", SMALL)
+        patch.setitem(NAMED, "roomy", ROOMY)
         yield
 
 
@@ -197,10 +212,10 @@ CALL = f"""
 import sys
 from pathlib import Path
 from typing import ClassVar
-from envtuning.exam import report
-from envtuning.exam.families import Family
+
+from envtuning.exam.families import NAMED, Family
 from envtuning.cli import app_with
-report.NAMED["small"] = Family.model_validate_json({SMALL.model_dump_json()!r})
+NAMED["small"] = Family.model_validate_json({SMALL.model_dump_json()!r})
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     app_with(["exam"])(["exam", "--family", "small", "--engineer", "rising,thompson,random", "--roots", "3", "--decisions", "3",
@@ -371,3 +386,100 @@ def test_drawn_families_are_named_by_their_seed():
     with pytest.raises(SpecError, match="is unknown"):
         report.families_named("drawn-seed-x")
     assert ORACLE in BOUNDS
+
+
+# The same training as an ordinary run, and as an environment
+
+
+def spec_of(root: int, engineer: str, **changes) -> RunSpec:
+    written = load_spec("exam-codes")
+    told = written.model_dump(mode="json") | {
+        "world": {"name": "exam", "options": {"family": "roomy", "root": root}},
+        "engineer": {"name": engineer},
+        "stages": [{"config": {}, "budget": 56}, {"budget": 56}, {"budget": 56}],
+        "suites": {"validate": "last", "validation_per_slice": 1, "test_per_slice": 2, "probe_per_slice": 0, "training_per_slice": 0},
+    }  # fmt: skip
+    return RunSpec.model_validate(told | changes)
+
+
+@pytest.mark.parametrize("root", range(4))
+@pytest.mark.parametrize("engineer", ["rising", "reader", "rules", "learnability"])
+def test_a_run_is_the_same_training_as_a_sitting(root, engineer, tmp_path):
+    sitting = sit(paper(engineer, root=root, family=ROOMY))
+    run = start(spec_of(root, engineer), tmp_path / "run")
+    shares = [list(shares_of(dump(stage.trained_on), find_slices(find_knobs(stage.trained_on, ("*",)))).values()) for stage in run.state.done]  # fmt: skip
+    assert shares == sitting.shares
+    trainee = loaded_trainee(run)
+    assert trainee.session.test()[0].tolist() == sitting.success
+    assert [stage.report.training_results for stage in run.state.done][:2] == told_in(sitting, engineer)
+
+
+def told_in(sitting: Sitting, engineer: str) -> list:
+    session = Session(ROOMY, [sitting.paper.start], 3)
+    curriculum = examined(sitting.paper, session, None, {})
+    trained(sitting.paper, session, curriculum)
+    return [record.training_results for record in curriculum.history]
+
+
+def loaded_trainee(run: RunLog):
+    plan, last = run.plan, run.state.done[-1]
+    held_out = [run.plan.world.load(path) for path in sorted(run.path.rglob("*.cases"))]
+    made = plan.trainee.make({}, world=plan.world, capacity={}, exclude=held_out, seed=0, unit="samples")
+    made.load(last.path / "checkpoint")
+    return made
+
+
+def test_a_question_that_is_held_out_is_not_trained_on(tmp_path):
+    world = make_world("exam", family="small", root=1)
+    config = world.config_type()
+    cases = world.draw(config, 60, seed=0, purpose="test", exclude=())
+    trainee = make_trainee("exam", world=world, capacity={}, exclude=[cases])
+    rows = trainee.session.tasks[0].make(np.repeat(np.arange(7), 300), np.random.default_rng(0))
+    asked = {world.digest_of(one) for one in world.in_words(rows)}
+    assert asked
+    assert not asked & cases.fingerprints()
+    assert len(asked | cases.fingerprints()) > 1.2 * len(asked)
+
+
+def test_the_world_keeps_its_promises():
+    world = make_world("exam", family="small", root=1)
+    check_world(world, world.config_type())
+    right = world.lessons(world.config_type(), 50, seed=0, exclude=())
+    policy = make_trainee("exam", world=world, capacity={}).policy()
+    said = policy.reply([[{"role": "user", "content": lesson.question}] for lesson in right], seed=0)
+    assert all(len(reply) == len(lesson.answer) for reply, lesson in zip(said, right, strict=True))
+    with pytest.raises(SpecError, match="give one of codes-slow"):
+        make_world("exam", family="coeds")
+
+
+def test_the_policy_s_replies_are_as_right_as_the_session_s_test():
+    world = make_world("exam", family="codes-slow", root=0)
+    policy = make_trainee("exam", world=world, capacity={}).policy()
+    session = Session(CODES, [Start(0)])
+    rows = session.tasks[0].make(np.repeat(np.arange(24), 20), np.random.default_rng(1), "test")
+    asked = world.in_words(rows)
+    said = policy.reply([[{"role": "user", "content": one.question}] for one in asked], seed=0)
+    mine = np.mean([reply == one.answer for reply, one in zip(said, asked, strict=True)])
+    assert mine == pytest.approx(session.test(20).mean(), abs=0.03)
+    assert mine > 0.25
+
+
+def test_it_is_a_trainee():
+    world = make_world("exam", family="small", root=1)
+    check_trainee("exam", world, world.config_type(), budget=28, unit="samples")
+
+
+def test_an_engineer_can_be_trained_on_it():
+    env = gym.make("envtuning.exam:EngineerExam-v0", family=ROOMY, decisions=3, roots=2)
+    check_env(env.unwrapped, skip_render_check=True)
+    seen, info = env.reset(seed=0, options={"root": 1, "training": 0})
+    assert info == {"root": 1, "training": 0}
+    assert seen["answers"].sum() == 56
+    sitting = sit(paper("even", root=1, family=ROOMY))
+    for stage in (2, 3):
+        seen, reward, terminated, truncated, info = env.step(np.ones(7, np.float32))
+        assert seen["stage"] == stage
+        assert terminated is (stage == 3)
+        assert not truncated
+    assert reward == pytest.approx(sitting.end)
+    assert info["success_by_task"].tolist() == sitting.success

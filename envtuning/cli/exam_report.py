@@ -13,7 +13,7 @@ import engineers as making
 from engineers.shared.counts import counted
 from envtuning.errors import SpecError
 from envtuning.exam import sheet
-from envtuning.exam.families import DEVELOPMENT, HELD_OUT, NULL, Family, drawn
+from envtuning.exam.families import NAMED, NULL, Family, drawn, named
 from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
 from envtuning.exam.reading import Reads
 from envtuning.exam.scores import Score, scores
@@ -21,8 +21,6 @@ from envtuning.exam.session import Start
 from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting
 from envtuning.show.pace import Pace
 from envtuning.studies.intervals import Interval
-
-NAMED = {family.name: family for family in (*DEVELOPMENT, *HELD_OUT)}
 
 
 def examine(
@@ -38,7 +36,7 @@ def examine(
     )
     hall = Hall(out, jobs=jobs, ray=ray, max_cost=max_cost, timeout=timeout)
     done = hall.kept()
-    pace = Pace(sum(paper.model_dump_json() not in done for paper in wanted), noun="sittings")
+    pace = Pace(sum(paper.key not in done for paper in wanted), noun="sittings")
     with console.status("") as status:
 
         def ended(one: Sitting) -> None:
@@ -64,10 +62,8 @@ def families_named(names: str) -> list[Family]:
         kind, _, seed = name.partition("-seed-")
         if kind == "drawn" and seed.isdecimal() and len(seed) < 10:
             found += [one.model_copy(update={"name": f"{one.name} of {seed}"}) for one in drawn(int(seed))]
-        elif name in NAMED:
-            found.append(NAMED[name])
         else:
-            raise SpecError(f"family {name!r:.60} is unknown: give one of {', '.join(NAMED)}, drawn-seed-N, or all")
+            found.append(named(name))
     if not found:
         raise SpecError(f"no family is named: give one of {', '.join(NAMED)}")
     return found
