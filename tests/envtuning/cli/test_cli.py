@@ -305,7 +305,7 @@ def test_an_observer_prints_what_an_engineer_writes_word_for_word(run):
     ("trainee", "said"),
     [
         ("{kind: scripted, options: {sped: 1}}", "unexpected keyword argument 'sped'"),
-        ("{kind: rlib}", "the kinds are grpo, "),
+        ("{kind: rlib}", "the kinds are exam, grpo, "),
         ("{kind: 'envtuning.trainees.scripted:Nobody'}", "envtuning.trainees.scripted has no 'Nobody'"),
         ("{kind: rllib, options: {gama: 0.9}}", "options.gama: Extra inputs are not permitted"),
         ("{kind: rllib, options: {lr: -1}}", "options.lr=-1: Input should be greater than 0"),

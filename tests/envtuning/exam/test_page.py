@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from tests.lazily import needed
 
 needed("torch", extra="exam")
 
-from envtuning.exam.bounds import OPEN_LOOPS, ORACLES  # noqa: E402
-from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT  # noqa: E402
+from benchmarks import exam_ground  # noqa: E402
+from benchmarks._record import RESULTS  # noqa: E402
+from envtuning.exam.bounds import FOUND, OPEN_LOOPS, ORACLES  # noqa: E402
+from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT, named  # noqa: E402
 
+STORED = json.loads((RESULTS / "exam_ground.json").read_text(encoding="utf-8"))["figures"]["families"]
 PAGE = (Path(__file__).parents[3] / "docs" / "exam.md").read_text(encoding="utf-8")
 
 
@@ -26,6 +30,17 @@ def test_every_family_has_its_row():
 def test_the_searches_are_as_large_as_it_says():
     assert f"the best of {len(OPEN_LOOPS)} schedules" in PAGE
     assert f"the best of {len(ORACLES)} rules" in PAGE
+
+
+def test_the_bounds_are_the_stored_search():
+    for found in STORED:
+        rows, name = found["rows"], found["family"]["name"]
+        assert exam_ground.line(found) in PAGE
+        assert [str(arm) for arm in FOUND[name]] == [rows["open loop"]["arm"], rows["oracle"]["arm"]]
+        for kind in ("open loop", "oracle"):
+            assert rows[kind]["arm"] == found["searches"][kind][0]["arm"]
+        assert found["family"] == named(name).model_dump(mode="json")
+    assert {found["family"]["name"] for found in STORED} == FOUND.keys()
 
 
 @pytest.mark.slow
