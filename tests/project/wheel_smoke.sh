@@ -37,12 +37,12 @@ grep -q "mapf-frozenlake\[grpo\]" "$where/out"
 
 step "every command of the loop and of the engineers says how it is used"
 install "$wheel[rllib]"
-for command in run resume show report compare study replay tensorboard presets weights pretrain evaluate openenv; do quietly "$bin/envtuning" "$command" --help; done
+for command in run resume show report compare exam replay tensorboard presets weights pretrain evaluate openenv; do quietly "$bin/envtuning" "$command" --help; done
 listed=$("$bin/python" -c "
 import typer.main
 from envtuning.cli import app
 print(' '.join(sorted(typer.main.get_command(app).commands)))")
-[ "$listed" = "compare evaluate openenv presets pretrain replay report resume run show study tensorboard weights" ] || { echo "this script does not try all of: $listed"; exit 1; }
+[ "$listed" = "compare evaluate exam openenv presets pretrain replay report resume run show tensorboard weights" ] || { echo "this script does not try all of: $listed"; exit 1; }
 for command in propose prompt list; do quietly "$bin/python" -m engineers "$command" --help; done
 quietly "$bin/python" -m envtuning.worlds.bfcl --help
 
@@ -59,8 +59,8 @@ quietly "$bin/envtuning" presets small-corridors
 quietly "$bin/python" -c "from envtuning.testing import check_world; from envtuning.worlds import make_world; world = make_world('small-skills'); check_world(world, world.config_type())"
 quietly "$bin/python" -m engineers list
 quietly "$bin/python" -m engineers propose --report example --engineer rules
-"$bin/envtuning" study --example >mine.yaml
-quietly "$bin/envtuning" study mine.yaml --arms uniform --seeds 100
+"$bin/envtuning" compare --example >mine.yaml
+quietly "$bin/envtuning" compare mine.yaml --engineers uniform --seeds 1
 quietly "$bin/python" -m engineers propose --report runs/first/stages/01/report.json --engineer rules
 quietly "$bin/python" -m engineers prompt --report runs/first/stages/01/report.json --context V4
 [ -s page.html ] && [ -s film.svg ]
