@@ -69,6 +69,9 @@ NEEDS_MODEL = {
     "permuted": "permuted/rules",
 }
 
+# Backends that ask a model over a network or on this machine, and bound each question by their option ``timeout``.
+TIMED = ("openai", "gemini", "litellm", "server", "local")
+
 CONTEXT_UNLESS_GIVEN = {"human": "full"}
 
 # Options that a loop gives to every engineer; an engineer that does not take one is made without it.

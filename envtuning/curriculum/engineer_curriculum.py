@@ -25,6 +25,7 @@ from engineers.model.engineer import ModelEngineer
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange, read_transcript
 from engineers.proposal import Proposal, Usage
+from engineers.registry import TIMED
 from engineers.report import Incident, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning import outcomes
@@ -251,6 +252,8 @@ class EngineerCurriculum(Curriculum):
         if not isinstance(self._given, str):
             return as_engineer(self._given)
         options: dict[str, Any] = {"seed": derive(self.seed, "engineer", self.stage), **self.options}
+        if self.timeout is not None and self._given.partition("/")[0] in TIMED:
+            options.setdefault("timeout", self.timeout)  # or a slow model's own, shorter bound would come first
         spent = Usage.total(one.usage for one in self.proposals)
         taken, recorded = Taken(spent.tokens, spent.cost), list[Exchange]()
         if self.transcript is not None:

@@ -14,8 +14,7 @@ from envtuning.exam.sitting import BOUNDS, EVEN, OPEN_LOOP, ORACLE, Sitting
 from envtuning.studies.intervals import Interval, t_mean
 
 DRAWS = 2_000  # of the bootstrap
-
-Ends = dict[int, float]  # mean success by root, its trainings averaged
+Ends = dict[str, dict[int, float]]  # mean success by family and root
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Score:
 
 def scores(sittings: Sequence[Sitting]) -> list[Score]:
     """A score for every bound and engineer, the best first."""
-    ends: dict[tuple[str, str], dict[str, Ends]] = {}
+    ends: dict[tuple[str, str], Ends] = {}
     for who in dict.fromkeys(map(name_of, sittings)):
         own = [one for one in sittings if name_of(one) == who]
         names = dict.fromkeys(one.paper.family.name for one in own)
@@ -68,14 +67,12 @@ def name_of(sitting: Sitting) -> tuple[str, str]:
     return f"{sitting.paper.engineer}({options})" if options else sitting.paper.engineer, sitting.paper.reads
 
 
-def by_root(sittings: Sequence[Sitting]) -> Ends:
+def by_root(sittings: Sequence[Sitting]) -> dict[int, float]:
     roots = sorted({one.paper.root for one in sittings})
     return {root: fmean(one.end for one in sittings if one.paper.root == root) for root in roots}
 
 
-def score_of(
-    who: tuple[str, str], ends: dict[str, Ends], bounds: dict[str, dict[str, Ends]], own: Sequence[Sitting]
-) -> Score:
+def score_of(who: tuple[str, str], ends: Ends, bounds: dict[str, Ends], own: Sequence[Sitting]) -> Score:
     def over(bound: str, name: str) -> list[float]:
         return [end - bounds[bound][name][root] for root, end in ends[name].items()]
 

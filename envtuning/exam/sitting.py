@@ -27,7 +27,6 @@ from envtuning.worlds.text_world import Task, TaskKnobs, config_of
 EVEN, OPEN_LOOP, ORACLE = "even", "best open loop", "oracle"
 BOUNDS = (EVEN, OPEN_LOOP, ORACLE)
 SAMPLERS: dict[str, type[Sampler]] = {"p(1-p)": Learnability, "thompson": Thompson, "pools": Pools}
-TOLD = 200  # characters of an incident that are kept
 
 ENVIRONMENT = (
     "A small transformer learns {tasks} tasks, one slice each. A question has the name of its task and a few letters; the answer is "
@@ -96,7 +95,7 @@ def sit(paper: Paper, transcript: Path | None = None, limits: Mapping[str, Any] 
         paper=paper,
         success=session.test()[0].tolist(),
         shares=shares,
-        failures=[incident.message[:TOLD] for incident in told.incidents] if told else [],
+        failures=[incident.message[:200] for incident in told.incidents] if told else [],
         usage=Usage.total(one.usage for one in told.proposals) if told else Usage(),
     )
 
@@ -151,7 +150,7 @@ def examined(paper: Paper, session: Session, transcript: Path | None, limits: Ma
         transcript=transcript,
         environment=ENVIRONMENT.format(tasks=family.tasks),
         score_in_words=SCORE if paper.reads != "success" else "",
-        blind_scores=dict(zip(tasks.names, tasks.blind, strict=True)) if paper.reads != "success" else {},
+        blind_scores=tasks.blind_told if paper.reads != "success" else {},
         outcomes_in_words=OUTCOMES[family.learning].format(replies=family.replies),
         seed=paper.training,
         **limits,

@@ -49,8 +49,7 @@ class Tasks(ABC):
         """A row for each task named."""
 
     @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Of a policy for these tasks."""
+    def sizes(self) -> tuple[int, int, int, int]:  # of a policy for these tasks
         return self.words, self.symbols, self.question, self.answer
 
     @cached_property
@@ -58,6 +57,11 @@ class Tasks(ABC):
         """Of each task, the share of letters that the best answer which ignores the question has right."""
         asked = (self.make(np.full(BLIND, task), np.random.default_rng([task, 13])) for task in range(len(self.names)))
         return [blind_guess(rows, self.symbols) for rows in asked]
+
+    @property
+    def blind_told(self) -> dict[str, float]:
+        """What engineers are told of it: of all tasks the lowest, because their own levels would tell which are hopeless."""
+        return dict.fromkeys(self.names, min(self.blind))
 
 
 class LetterTasks(Tasks):

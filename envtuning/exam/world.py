@@ -65,7 +65,7 @@ class ExamWorld(TextWorld):
         return made
 
     def blind_scores(self, config: Any) -> dict[str, float]:
-        return {name: self.letters.blind[self.letters.names.index(name)] for name in self.slices(config)}
+        return {name: self.letters.blind_told[name] for name in self.slices(config)}
 
 
 def said(tokens: Ints) -> str:

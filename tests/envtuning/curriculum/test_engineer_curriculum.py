@@ -392,3 +392,13 @@ def test_an_environment_trains_under_an_engineer():
         SpecError, match=r"RulesEngineer is an engineer, not a curriculum: give EngineerCurriculum\(engineer, config\)"
     ):
         CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=lakes), curriculum=engineers.make("rules"))
+
+
+def test_its_timeout_is_also_the_models_own(monkeypatch):
+    pytest.importorskip("openai")
+    made, make = [], engineers.make
+    monkeypatch.setattr(engineers, "make", lambda name, **options: made.append(make(name, **options)) or made[-1])
+    EngineerCurriculum("server/http://127.0.0.1:9/v1#m", Tasks(), every=30, timeout=7.0)
+    EngineerCurriculum("server/http://127.0.0.1:9/v1#m", Tasks(), every=30, timeout=None)
+    EngineerCurriculum("rules", Tasks(), every=30, timeout=7.0)  # takes none, and asks nobody
+    assert [engineer.chat.timeout for engineer in made[:2]] == [7.0, 120.0]

@@ -117,6 +117,7 @@ def test_the_engineer_reads_exactly_what_training_showed():
         assert (row.halves[0].episodes if row.halves[0] else 0) == first
     assert told.rounds_left == 2
     assert told.blind_scores.keys() == {f"task-{task}" for task in range(SMALL.tasks)}
+    assert len(set(told.blind_scores.values())) == 1  # each task's own would tell which are hopeless
     assert "share of the answer's letters" in told.score_in_words
 
 
