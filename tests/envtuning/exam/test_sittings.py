@@ -230,6 +230,13 @@ def test_equal_bytes_in_another_process_with_one_worker_or_two(tmp_path):
     assert one == two
 
 
+@pytest.mark.ray
+@pytest.mark.slow
+def test_equal_bytes_on_a_ray_cluster(tmp_path):
+    pytest.importorskip("ray")
+    assert outcome(tmp_path / "one") == outcome(tmp_path / "ray", "--ray")
+
+
 def test_a_killed_exam_continues(tmp_path):
     whole = outcome(tmp_path / "whole")
     folder = tmp_path / "killed"
