@@ -25,8 +25,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-demo: setup ## An engineer beside a fixed warm-up that reads nothing, on one target; the table and the report page
-	$(BIN)/envtuning compare small-corridors --engineers warm-target,rules --seeds 1 --jobs 2 --out runs/demo
+demo: setup ## An engineer that reads training beside even draws, on 24 tasks; the table and the report page
+	$(BIN)/envtuning compare exam-codes --engineers uniform,rising --seeds 3 --jobs 2 --out runs/demo
 	$(BIN)/envtuning report runs/demo
 
 test: setup-dev ## Every test

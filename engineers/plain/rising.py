@@ -40,8 +40,8 @@ class RisingEngineer(ShareRule):
     def __init__(
         self,
         *,
-        learnt: float = 0.9,
-        keep: float = 0.2,
+        learnt: float = 0.8,
+        keep: float = 0.3,
         margin: float = 0.1,
         patience: int = 2,
         flat: float = 0.1,

@@ -34,7 +34,7 @@ ENVIRONMENT = (
     "Tasks share little, and a task without data is forgotten. In the end all tasks count alike."
 )
 SCORE = "the share of the answer's letters that are right, each judged after the right letters before it"
-OUTCOMES = {
+HOW_JUDGED = {
     "supervised": "Each question of training is new; its answer is judged before the update that learns from it, without sampling.",
     "reward": "Answers are sampled at temperature 1, {replies} to a question, and judged before the update that learns from them.",
 }
@@ -151,7 +151,7 @@ def examined(paper: Paper, session: Session, transcript: Path | None, limits: Ma
         environment=ENVIRONMENT.format(tasks=family.tasks),
         score_in_words=SCORE if paper.reads != "success" else "",
         blind_scores=tasks.blind_told if paper.reads != "success" else {},
-        outcomes_in_words=OUTCOMES[family.learning].format(replies=family.replies),
+        outcomes_in_words=HOW_JUDGED[family.learning].format(replies=family.replies),
         seed=paper.training,
         **limits,
         **paper.options,

@@ -15,31 +15,29 @@ from engineers.knobs import dump, find_knobs
 from engineers.roles import find_slices, shares_of
 from envtuning.exam.policy import Policies
 from envtuning.exam.session import Session, Shown, Start
-from envtuning.exam.sitting import OUTCOMES, halves
+from envtuning.exam.sitting import HOW_JUDGED, halves
 from envtuning.exam.tasks import LetterTasks, Purpose, Rows
 from envtuning.exam.world import ExamWorld, said
 from envtuning.outcomes import Tally
-from envtuning.trainees.base import OUTCOMES as ENTRY
-from envtuning.trainees.base import Metrics, OnIteration, Trainee
+from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee
 from envtuning.worlds.text_player import Messages
-
-FILE = "trainee.pt"
 
 
 @reads({"training": PLAIN})
 class ExamTrainee(Trainee):
-    """A small transformer that starts from its world's root. ``training`` is the seed of its draws."""
+    """A small transformer that starts from its world's root. ``training`` is the seed of its draws; by default that of the run."""
 
     in_words = "A small transformer, trained on fresh questions of the tasks in use."
-    outcomes_in_words = OUTCOMES["supervised"]
+    outcomes_in_words = HOW_JUDGED["supervised"]
     form = "replies"
     units = ("samples",)
     reports = frozenset({"success_rate"})
 
     def __init__(
-        self, *, world: ExamWorld, capacity: Mapping[str, Any], exclude: Sequence[Any] = (), seed: int = 0, training: int = 0
+        self, *, world: ExamWorld, capacity: Mapping[str, Any], exclude: Sequence[Any] = (), seed: int = 0, training: int | None = None
     ) -> None:  # fmt: skip
-        self.world, self.session = world, Session(world.family, [Start(world.root, training)])
+        start = Start(world.root, seed if training is None else training)
+        self.world, self.session = world, Session(world.family, [start])
         taken = frozenset().union(*(cases.fingerprints() for cases in exclude))
         self.session.tasks = [HeldOut(world, taken)]
 
@@ -59,7 +57,9 @@ class ExamTrainee(Trainee):
         for place, half in enumerate(halves(shown)):
             if on_iteration is not None:
                 samples = float(asked // 2 if place else asked - asked // 2)
-                on_iteration({"samples": samples, "success_rate": float(half.success.mean()), ENTRY: self._tally(half)})
+                on_iteration(
+                    {"samples": samples, "success_rate": float(half.success.mean()), OUTCOMES: self._tally(half)}
+                )
         return {"samples": float(asked), "success_rate": float(shown.success.mean())}
 
     def _tally(self, shown: Shown) -> Tally:
@@ -74,11 +74,11 @@ class ExamTrainee(Trainee):
         one = self.session
         torch.save(
             {"weights": one.policies.state_dict(), "optimiser": one.opt.state_dict(), "stage": one.stage, "draws": one.draws[0].bit_generator.state},
-            folder / FILE,
+            folder / "trainee.pt",
         )  # fmt: skip
 
     def load(self, folder: Path) -> None:
-        kept, one = torch.load(folder / FILE, weights_only=True), self.session
+        kept, one = torch.load(folder / "trainee.pt", weights_only=True), self.session
         one.policies.load_state_dict(kept["weights"])
         one.opt.load_state_dict(kept["optimiser"])
         one.stage, one.draws[0].bit_generator.state = kept["stage"], kept["draws"]

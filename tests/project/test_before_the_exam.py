@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -85,35 +85,18 @@ def test_the_signs_that_the_pages_state_are_those_that_were_stored():
     assert sum(gain < 0 for gain in gains("read-once")) == 6
 
 
-def test_the_readme_has_the_arms_on_the_text_tasks():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "\n".join(reading.lines_of_tasks()) in readme
+def test_the_section_has_the_arms_on_the_text_tasks():
+    assert "\n".join(reading.lines_of_tasks()) in (ROOT / "docs/reading.md").read_text(encoding="utf-8")
     arms = reading.arms_on_tasks("gate")
     assert max(OPEN, key=lambda arm: arms[arm]["success"]) == "searched", "the best of five fixed schedules"
     assert max(RULES, key=lambda rule: ENGINEERS[rule]["success"]) == "give-up", "the known rule of the table"
-    least, most, middle = (100 * part(gains("reader")) for part in (min, max, median))
-    assert (
-        f"({least:+.1f} to {most:+.1f} points, the median is {middle:+.1f}), with a lower bound above zero in nine"
-        in readme
-    )
-    pairs = zip(TRAINING["reader"]["per_root"], TRAINING["read-once"]["per_root"], strict=True)
-    between = asdict(t_mean([ours - theirs for ours, theirs in pairs]))
-    assert f"`reader` ends {in_points(between)} points above it" in readme
-
-
-def test_the_readme_begins_with_what_was_stored():
-    headline = text_of("README.md").split("## Install", 1)[0]
-    reader, rule = (100 * TRAINING[arm]["over_best_open_loop"]["mean"] for arm in ("reader", "read-once"))
-    right = f"{100 * TRAINING['reader']['success']:.1f} % of the test questions are answered right in the end"
-    assert f"{right}, {reader:.1f} points above the best of five fixed schedules" in headline
-    assert f"ends {rule:.1f} points above that schedule" in headline
 
 
 def test_what_is_said_of_simulated_learners_is_stored():
     figures = stored("reader")["figures"]
     said = {rival: in_points(found) for rival, found in figures["over_all_families"].items()}
-    for page in ("README.md", "docs/reader.md"):
-        assert all(f"{said[rival]} points above" in text_of(page) for rival in ("best open loop", "failure, focused"))
+    page = text_of("docs/reader.md")
+    assert all(f"{said[rival]} points above" in page for rival in ("best open loop", "failure, focused"))
     assert said["best open loop"] in SECTION
     below_it = [study["family"] for study in figures["studies"] if study["beyond"]["failure, focused"]["mean"] < -0.01]
     assert below_it == ["transfer+causes"]

@@ -48,20 +48,6 @@ def goal(figures: Figures, name: str) -> float:
     return found
 
 
-def million(figures: Figures, name: str) -> str:
-    return f"{figures['compared']['steps_per_cpu_second'][name]['best'] / 1e6:.1f}"
-
-
-def one_to_one(figures: Figures, agents: int = 4) -> float:
-    """Agent-steps per second of one env by gym.make over those of one POGEMA env."""
-    speed = figures["compared"]["steps_per_cpu_second"]
-    return agents * speed["single env, random, ego"]["best"] / speed["POGEMA 4 agents 8×8 11×11"]["best"]
-
-
-def processor_of(result: str) -> str:
-    return json.loads((RESULTS / f"{result}.json").read_text(encoding="utf-8"))["machine"]["processor"]
-
-
 def sb3(figures: Figures, other: str) -> float:
     rows = figures["stable_baselines3"]
     return rows["sb3_vec_env"]["per_cpu_second"] / rows[other]["per_cpu_second"]
@@ -89,8 +75,6 @@ FASTER_THAN_SB3 = {
 THROUGHPUT = [
     Claim(README, "cold_start", lambda f: f"about {f['cpu_seconds']['first step']['now']:.0f} seconds of CPU to the first step…"
           f"about {f['cpu_seconds']['first boards and plan']['now']:.0f} seconds"),
-    Claim(README, "throughput_ratios", lambda f: f"{goal(f, POGEMA):.0f}× ({million(f, '4 agents 8×8 11×11')} million on one core of an {processor_of('throughput_ratios')})"),
-    Claim(README, "throughput_ratios", lambda f: f"against one of POGEMA, 4 agents on 8×8 that each see 11×11 cells | {one_to_one(f):.1f}× |"),
     *(Claim(ENVIRONMENTS, "throughput_ratios", lambda f, row=row, name=name: f"{row} | {f'{goal(f, name):.1f}' if 'FrozenLake' in row else f'{goal(f, name):.0f}'}× |") for row, name in FASTER.items()),
     *(Claim(ENVIRONMENTS, "throughput_ratios", lambda f, row=row, name=name: f"{row} | {sb3(f, name):.0f}× |") for row, name in FASTER_THAN_SB3.items()),
 ]  # fmt: skip
@@ -478,10 +462,6 @@ def cpu_seconds_of_equal_samples(figures: Figures) -> tuple[float, float]:
     return min(seconds), max(seconds)
 
 
-def from_to(before: Figures, after: Figures) -> str:
-    return f"{in_percent(after, 'gain')} points, from {100 * before['mean']:.1f} to {100 * after['mean']:.1f} % valid"
-
-
 SMALL_MODEL = [
     *(
         Claim(LANGUAGE, "grpo", lambda f, arm=arm: small_model(f, arm))
@@ -491,12 +471,6 @@ SMALL_MODEL = [
         PAPERS, "grpo", lambda f: gained(f, "GRPO") + "…" + gained(f, "continued supervision").partition(" points")[0]
     ),
     Claim(LANGUAGE, "grpo", lambda f: "took {:.0f} to {:.0f} CPU seconds".format(*cpu_seconds_of_equal_samples(f))),
-    Claim(
-        README,
-        "grpo",
-        lambda f: f"for the same time | {100 * f['table']['continued supervision']['greedy']['gain']:+.1f} points |",
-    ),
-    Claim(README, "grpo", lambda f: from_to(f["table"]["warm start"]["greedy"], f["table"]["GRPO"]["greedy"])),
 ]
 
 
@@ -680,11 +654,3 @@ def figures_of(result: str) -> Figures:
 def test_a_figure_on_a_page_is_the_stored_one(claim):
     parts = map(re.escape, claim.said(figures_of(claim.result)).split("…"))
     assert re.search(".{0,120}?".join(parts), page(claim.page))
-
-
-def test_every_figure_in_the_readmes_table_is_stored():
-    table = (ROOT / "README.md").read_text(encoding="utf-8").split("| what | measured | command |")[1].split("\n\n")[0]
-    measured = [line.split(" | ")[1] for line in table.splitlines()[2:]]
-    claimed = " ".join(claim.said(figures_of(claim.result)) for claim in CLAIMS if claim.page == README)
-    number = re.compile(r"[\d.]+(?=×(?!\d)|–| s\b)")
-    assert {found for cell in measured for found in number.findall(cell)} == set(number.findall(claimed))

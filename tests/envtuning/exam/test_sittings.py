@@ -404,6 +404,7 @@ def spec_of(root: int, engineer: str, **changes) -> RunSpec:
     told = written.model_dump(mode="json") | {
         "world": {"name": "exam", "options": {"family": "roomy", "root": root}},
         "engineer": {"name": engineer},
+        "trainee": {"kind": "exam", "options": {"training": 0}},
         "stages": [{"config": {}, "budget": 56}, {"budget": 56}, {"budget": 56}],
         "suites": {"validate": "last", "validation_per_slice": 1, "test_per_slice": 2, "probe_per_slice": 0, "training_per_slice": 0},
     }  # fmt: skip
@@ -432,7 +433,7 @@ def told_in(sitting: Sitting, engineer: str) -> list:
 def loaded_trainee(run: RunLog):
     plan, last = run.plan, run.state.done[-1]
     held_out = [run.plan.world.load(path) for path in sorted(run.path.rglob("*.cases"))]
-    made = plan.trainee.make({}, world=plan.world, capacity={}, exclude=held_out, seed=0, unit="samples")
+    made = plan.trainee.make({"training": 0}, world=plan.world, capacity={}, exclude=held_out, seed=0, unit="samples")
     made.load(last.path / "checkpoint")
     return made
 
