@@ -1,10 +1,10 @@
 """A large language model sits the exam: its stored answers, played again, ``python -m benchmarks.exam_model``.
 
-On six roots of ``codes-slow`` (1000 to 1005, one training seed) a current large language model was the engineer, by the product's own prompt
-(version 3), schema and guard, through an OpenAI-compatible server. Each root had a conversation of its own, five questions long, and no answer
-was refused. Its version is not known. It ran as an agent: it was told to read its questions and nothing else, and could have read more. It was
-asked once, before anybody had seen a result of it. The transcripts are in ``benchmarks/exam_transcripts``; here they are replayed, beside the
-rules of ``python -m benchmarks.exam_rules`` on the same roots.
+A current large language model was the engineer of ``codes-slow``, by the product's own prompt (version 3), schema and guard, through an
+OpenAI-compatible server: on eight roots it read successes and scores, on four of them, in other conversations, successes alone. Each training had
+a conversation of its own, five questions long, and no answer was refused. The model's version is not known. It ran as an agent: it was told to
+read its questions and nothing else, and could have read more. Every training was asked once. The transcripts are in
+``benchmarks/exam_transcripts``; here they are replayed, beside the rules of ``python -m benchmarks.exam_rules`` on the same roots.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from envtuning.studies.intervals import t_mean
 HERE = Path(__file__).parent
 TRANSCRIPTS, KEPT = HERE / "exam_transcripts", HERE.parent / "runs" / "exam_model"
 MODEL = "a large language model"
-ROOTS = range(1000, 1006)
+ROOTS: dict[Reads, tuple[int, ...]] = {"scores": tuple(range(1000, 1008)), "success": (1000, 1002, 1004, 1005)}
 
 
-def arms() -> dict[str, tuple[str, Reads, dict[str, Any]]]:
+def arms(reads: Reads) -> dict[str, tuple[str, Reads, dict[str, Any]]]:
     """The model, and whom it is compared with: by name the engineer, what it reads and its options."""
     settings = json.loads((RESULTS / "exam_rules.json").read_text(encoding="utf-8"))["figures"]["settings"]
     return {
-        MODEL: (f"replay/{TRANSCRIPTS.relative_to(HERE.parent)}", "scores", {}),
+        MODEL: (f"replay/{TRANSCRIPTS.relative_to(HERE.parent) / reads}", reads, {}),
         **{bound: (bound, "scores", {}) for bound in BOUNDS},
-        "rising": ("rising", "scores", settings["rising, scores"]),
+        "rising": ("rising", reads, settings[f"rising, {reads}"]),
         "once": ("once", "success", settings["once, success"]),
-        "reader": ("reader", "scores", {}),
+        "reader": ("reader", reads, {}),
     }
 
 
-def measured(hall: Hall) -> dict[str, Any]:
+def measured(hall: Hall, of: Reads) -> dict[str, Any]:
     ends, refused = {}, 0
-    for name, (engineer, reads, options) in arms().items():
-        asked = [Paper(engineer=engineer, options=options, family=CODES, root=root, reads=reads) for root in ROOTS]
+    for name, (engineer, reads, options) in arms(of).items():
+        asked = [Paper(engineer=engineer, options=options, family=CODES, root=root, reads=reads) for root in ROOTS[of]]
         found = hall.sittings(asked)
         ends[name] = np.array([sitting.end for sitting in found])
         refused += sum(len(sitting.failures) for sitting in found)
     gained, gap = ends[MODEL] - ends[OPEN_LOOP], ends[ORACLE] - ends[OPEN_LOOP]
     rows = {
         name: {
-            "success": float(of.mean()), "per_root": of.round(4).tolist(),
-            "model_minus": None if name == MODEL else asdict(t_mean((ends[MODEL] - of).tolist())),
+            "success": float(end.mean()), "per_root": end.round(4).tolist(),
+            "model_minus": None if name == MODEL else asdict(t_mean((ends[MODEL] - end).tolist())),
         }
-        for name, of in ends.items()
+        for name, end in ends.items()
     }  # fmt: skip
     return {"rows": rows, "part_of_the_oracles_gain": float(gained.sum() / gap.sum()), "refused": refused}
 
@@ -71,8 +71,14 @@ def lines(found: dict[str, Any]) -> list[str]:
 def main() -> None:
     arguments = arguments_of(command(__doc__))
     with errors_in_one_sentence():
-        found = measured(Hall(KEPT))
-    print(*lines(found), f"{100 * found['part_of_the_oracles_gain']:.0f} % of the oracle's gain", sep="\n")
+        found = {reads: measured(Hall(KEPT), reads) for reads in ROOTS}
+    for reads, told in found.items():
+        print(
+            f"reads {reads}:",
+            *lines(told),
+            f"{100 * told['part_of_the_oracles_gain']:.0f} % of the oracle's gain",
+            sep="\n",
+        )
     record_if_asked(arguments, "exam_model", found)
 
 
