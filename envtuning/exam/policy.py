@@ -56,7 +56,8 @@ class Policies(nn.Module):
         gradients = [p.grad for p in self.parameters() if p.grad is not None]
         squares = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0)
         scale = (1.0 / (squares.sqrt() + 1e-6)).clamp(max=1.0)
-        torch._foreach_mul_(gradients, [scale[:, None, None]] * len(gradients))
+        for gradient in gradients:
+            gradient.mul_(scale[:, None, None])
 
 
 def norm(h: Tensor) -> Tensor:

@@ -23,7 +23,6 @@ from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting, replayed, sit
 
 VERSION = 1
 TOLERANCE = 0.03  # of a sitting's mean success on another kind of machine, where sums are rounded otherwise
-MOST = 100_000  # sittings of a file
 
 
 class Sheet(BaseModel):
@@ -33,7 +32,7 @@ class Sheet(BaseModel):
 
     version: int = VERSION
     machine: str  # and what computes on it
-    sittings: list[Sitting] = Field(min_length=1, max_length=MOST)
+    sittings: list[Sitting] = Field(min_length=1, max_length=100_000)
     scores: list[dict[str, Any]]
 
 

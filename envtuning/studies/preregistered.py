@@ -99,7 +99,7 @@ class StudySpec(BaseModel):
             arms={name: ArmSpec(engineer=spec.engineer.replaced_by(name)) for name in engineers},
             trivial=tuple(name for name in BASELINES if name in engineers),
         )
-        found._base = comparable(spec)
+        found.vary(comparable(spec))
         return found
 
     @model_validator(mode="after")
@@ -123,6 +123,10 @@ class StudySpec(BaseModel):
                     f"added_later.{name} is neither an arm nor `beyond`: the arms are {', '.join(self.arms)}"
                 )
         return self
+
+    def vary(self, spec: RunSpec) -> None:
+        """All arms vary this run, and not that of the preset."""
+        self._base = spec
 
     @property
     def base(self) -> RunSpec:

@@ -119,6 +119,7 @@ def parent_of(process: int) -> int | None:
 
 
 ASKED = {
+    "exam": [({}, [{"CPU": 1}])],
     "scripted": [({}, [{"CPU": 1}])],
     "menu": [({}, [{"CPU": 1}])],
     "ppo": [({}, [{"CPU": 1}]), ({"torch_threads": 2}, [{"CPU": 2}])],

@@ -38,8 +38,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "lm": {"width": 16, "layers": 1, "heads": 2, "batch": 4},
     "menu": {"group": 2, "groups": 1},
     "scripted": {},
+    "exam": {},
 }
-UNIT = {"grpo": "samples", "lm": "samples", "menu": "episodes"}
+UNIT = {"exam": "samples", "grpo": "samples", "lm": "samples", "menu": "episodes"}
 CELLS = [(kind, world) for kind in KINDS for world in WORLDS]
 ELSEWHERE = {("grpo", "`tools`")}  # tests/bfcl/test_language.py trains it, in a minute
 
