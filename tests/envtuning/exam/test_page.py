@@ -12,10 +12,13 @@ from tests.lazily import needed
 
 needed("torch", extra="exam")
 
-from benchmarks import exam_ground  # noqa: E402
+import engineers  # noqa: E402
+from benchmarks import exam_ground, exam_model, exam_rules  # noqa: E402
+from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
 from envtuning.exam.bounds import FOUND, OPEN_LOOPS, ORACLES  # noqa: E402
 from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT, named  # noqa: E402
+from envtuning.exam.sitting import Paper, sit  # noqa: E402
 
 STORED = json.loads((RESULTS / "exam_ground.json").read_text(encoding="utf-8"))["figures"]["families"]
 PAGE = (Path(__file__).parents[3] / "docs" / "exam.md").read_text(encoding="utf-8")
@@ -41,6 +44,62 @@ def test_the_bounds_are_the_stored_search():
             assert rows[kind]["arm"] == found["searches"][kind][0]["arm"]
         assert found["family"] == named(name).model_dump(mode="json")
     assert {found["family"]["name"] for found in STORED} == FOUND.keys()
+
+
+RULES, MODEL = (
+    json.loads((RESULTS / f"{result}.json").read_text(encoding="utf-8"))["figures"]
+    for result in ("exam_rules", "exam_model")
+)
+
+
+def test_what_was_measured_is_what_is_stored():
+    for name, found in RULES["families"].items():
+        *rows, _ = exam_rules.lines(name, found)
+        assert "\n".join(rows) in PAGE
+        assert in_points(found["scores_over_success_alone"]) in PAGE
+        assert found["rows"]["rising, scores"]["over_best_open_loop"]["bound"] > 0
+        assert found["scores_over_success_alone"]["bound"] > 0
+        for control in ("yoked", "mean of others"):
+            assert found["rows"][f"rising, {control}"]["over_best_open_loop"]["low"] < 0
+        for rule in ("learnability", "thompson"):
+            assert found["rows"][f"{rule}, success"]["over_even"]["mean"] < 0
+    tried = [len(RULES["on_tuning_roots"][arm]) for arm in ("rising, scores", "rising, success", "once, success")]
+    assert tried == [24, 24, 12]
+    default = engineers.make("rising")
+    assert RULES["settings"]["rising, scores"] == {
+        name: getattr(default, name) for name in ("learnt", "keep", "margin", "patience")
+    }
+
+
+def test_what_a_model_gained_is_what_is_stored():
+    for reads, found in MODEL.items():
+        assert "\n".join(exam_model.lines(found)) in PAGE
+        assert found["refused"] == 0
+        assert len(found["rows"]["even"]["per_root"]) == len(exam_model.ROOTS[reads])
+    assert f"it gains {100 * MODEL['scores']['part_of_the_oracles_gain']:.0f} % of what the oracle gains" in PAGE
+    over = {reads: found["rows"]["best open loop"]["model_minus"] for reads, found in MODEL.items()}
+    assert over["scores"]["low"] > 0 > over["success"]["low"]
+
+
+def test_the_readme_says_what_is_stored():
+    readme = (RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
+    rows = RULES["families"]["codes-slow"]["rows"]
+    assert (
+        f"`rising` ends {in_points(rows['rising, scores']['over_best_open_loop'])} points above the best of 33"
+        in readme
+    )
+    assert f"gains {100 * rows['oracle']['over_best_open_loop']['mean']:+.1f} points" in readme
+    assert f"ends {in_points(MODEL['scores']['rows']['rising']['model_minus'])} points above `rising`" in readme
+    assert rows["rising, success"]["over_best_open_loop"]["high"] < 0, "with successes alone it gains nothing"
+
+
+@pytest.mark.slow
+def test_a_model_s_answers_replay(tmp_path, monkeypatch):
+    monkeypatch.setenv("ENVTUNING_EXAM", str(tmp_path))
+    place = RESULTS.parents[1] / "benchmarks" / "exam_transcripts" / "scores"
+    sitting = sit(Paper(engineer=f"replay/{place}", family=named("codes-slow"), root=1000))
+    assert sitting.failures == []
+    assert sitting.end == pytest.approx(MODEL["scores"]["rows"][exam_model.MODEL]["per_root"][0], abs=0.03)
 
 
 @pytest.mark.slow
