@@ -13,19 +13,11 @@ from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob
-from engineers.plain.base import Design, PlainEngineer
+from engineers.plain.base import Design
+from engineers.plain.share_engineers import ShareRule
 from engineers.report import SliceResult, StageRecord, StageReport, read_first
 from engineers.roles import find_slices, natural_key
 from engineers.tiers import Tier
-
-
-class ShareRule(PlainEngineer):
-    """Divides the data by each slice's results; difficulties stay."""
-
-    turns = "the shares of two slices or more"
-
-    def can_turn(self, knobs: Sequence[Knob]) -> bool:
-        return len(find_slices(knobs)) > 1
 
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "margin": PLAIN, "patience": PLAIN, "flat": PLAIN})

@@ -22,20 +22,25 @@ from engineers.roles import find_slices
 from engineers.tiers import Tier
 
 
+class ShareRule(PlainEngineer):
+    """Divides the data by each slice's results; difficulties stay."""
+
+    turns = "the shares of two slices or more"
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        return len(find_slices(knobs)) > 1
+
+
 @reads({"floor": PLAIN})
-class ShareEngineer(PlainEngineer):
+class ShareEngineer(ShareRule):
     """``floor`` is the part of the data that all slices of the target get alike. Difficulties stay."""
 
     tier = Tier.SLICE_SUCCESS
-    turns = "the shares of two slices or more"
     rule: str  # in ``RULES``
 
     def __init__(self, *, floor: float = 0.2, **options: Any) -> None:
         super().__init__(**options)
         self.floor = checked_floor(floor)
-
-    def can_turn(self, knobs: Sequence[Knob]) -> bool:
-        return len(find_slices(knobs)) > 1
 
     def rates(self, report: StageReport, names: Sequence[str]) -> RatesByStage:
         """Success of these slices after every stage in which any of them was measured."""
