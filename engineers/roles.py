@@ -14,7 +14,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engineers.knobs import Knob, KnobError, get_or_none
+from pydantic import BaseModel
+
+from engineers.knobs import Knob, KnobError, dump, find_knobs, get_or_none
 
 WHOLE = "all"  # the name of the one slice of a config without shares
 
@@ -104,6 +106,11 @@ def shares_of(data: Mapping[str, Any], slices: Iterable[SliceKnobs]) -> dict[str
     }
     total = sum(raw.values())
     return {name: weight / total if total > 0 else 0.0 for name, weight in raw.items()}
+
+
+def shares_in(config: BaseModel) -> dict[str, float]:
+    """Each slice's part of the data in a config, summing to 1. All zero if every share is 0."""
+    return shares_of(dump(config), find_slices(find_knobs(config, ("*",))))
 
 
 def share_of(knob: Knob, part: float) -> float | int:

@@ -27,7 +27,7 @@ from engineers.model.transcript import Exchange, read_transcript
 from engineers.proposal import Proposal, Usage
 from engineers.registry import TIMED
 from engineers.report import Incident, StageRecord, StageReport
-from engineers.roles import WHOLE, find_slices, shares_of
+from engineers.roles import WHOLE, find_slices, shares_in, shares_of
 from envtuning import outcomes
 from envtuning.answers import Answer, answer
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
@@ -170,8 +170,7 @@ class EngineerCurriculum(Curriculum):
         """The stage, its shares of the data, and its successes by slice."""
         summed = total(self._read())
         found = {"stage": float(self.stage)}
-        slices = find_slices(find_knobs(self.config, ("*",)))
-        found |= {f"share/{name}": part for name, part in shares_of(dump(self.config), slices).items() if name != WHOLE}
+        found |= {f"share/{name}": part for name, part in shares_in(self.config).items() if name != WHOLE}
         for name, counts in sorted(summed.first.items()):
             found[f"success/{name}"] = counts.successes / counts.episodes
         return found

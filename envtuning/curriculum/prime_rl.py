@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from engineers.knobs import changes, dump, find_knobs
-from engineers.roles import find_slices, shares_of
+from engineers.knobs import changes, find_knobs
+from engineers.roles import find_slices, shares_in
 from envtuning.curriculum.curriculum import Config, Curriculum
 from envtuning.curriculum.slices import Slices
 from envtuning.errors import SpecError
@@ -58,13 +58,13 @@ class PrimeTaskSampler(Iterator[Any]):
         others = [".".join(path) for path, *_ in changes(self._first, config) if path not in shares]
         if others:
             raise SpecError(f"{others[0]} differs, and the tasks are those of the first config: turn shares alone")
-        parts = shares_of(dump(config), pieces)
+        parts = shares_in(config)
         if not any(parts.get(name, 0) for name in self.tasks):
             raise SpecError(f"no slice with tasks has a share: the tasks are of {', '.join(self.tasks)}")
 
     def __next__(self) -> Any:
         config = self.curriculum.config
-        parts = shares_of(dump(config), find_slices(find_knobs(config, ("*",))))
+        parts = shares_in(config)
         names = [name for name in self.tasks if parts.get(name, 0) > 0]
         weights = np.array([parts[name] for name in names])
         tasks = self.tasks[names[self._rng.choice(len(names), p=weights / weights.sum())]]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from engineers.knobs import dump, find_knobs, with_values
+from engineers.knobs import find_knobs, with_values
 from engineers.plain.shares import checked_floor, mixed_with_uniform
-from engineers.roles import find_slices, share_of, shares_of
+from engineers.roles import find_slices, share_of, shares_in
 from envtuning.curriculum.curriculum import Column, Config, Curriculum
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import SpecError
@@ -74,10 +74,7 @@ class Sampler(Curriculum):
         """Each slice's weight, from its successes and episodes since the last call."""
 
     def metrics(self) -> dict[str, float]:
-        slices = find_slices(find_knobs(self.config, ("*",)))
-        return {
-            f"share/{name}": part for name, part in shares_of(dump(self.config), slices).items() if name in self.names
-        }
+        return {f"share/{name}": part for name, part in shares_in(self.config).items() if name in self.names}
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"stage": self.stage, "slices": self.names, "tally": self._seen.read().dump()}

@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 
-from engineers.knobs import dump, find_knobs
 from engineers.proposal import Usage
-from engineers.roles import find_slices, shares_of
+from engineers.roles import shares_in
 from envtuning.curriculum.curriculum import Curriculum
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
 from envtuning.curriculum.samplers import Learnability, Pools, Sampler, Thompson
@@ -104,7 +103,7 @@ def trained(paper: Paper, session: Session, curriculum: Curriculum) -> tuple[lis
     """The shares of all stages, and what each half of a stage showed."""
     told, shares, seen = reading(paper, session.tasks[0]), list[list[float]](), list[Shown]()
     for _ in range(paper.decisions):
-        shares.append(list(shares_now(curriculum).values()))
+        shares.append(list(shares_in(curriculum.config).values()))
         for half in halves(session.train(np.array(shares[-1:]))):
             seen.append(half)
             curriculum.observe_many(*told(half, len(seen) - 1))
@@ -162,11 +161,6 @@ def examined(paper: Paper, session: Session, transcript: Path | None, limits: Ma
 def config_type(tasks: int) -> type[BaseModel]:
     """A config of so many tasks, each with its share of the data; the session draws their questions."""
     return config_of({name: Task(TaskKnobs, lambda rng, knobs: ("", "")) for name in names_of(tasks)})
-
-
-def shares_now(curriculum: Curriculum) -> dict[str, float]:
-    config = curriculum.config
-    return dict(shares_of(dump(config), find_slices(find_knobs(config, ("*",)))))
 
 
 def halves(shown: Shown) -> tuple[Shown, ...]:

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from engineers.from_file import PLAIN, reads
-from engineers.knobs import dump, find_knobs
-from engineers.roles import find_slices, shares_of
+from engineers.roles import shares_in
 from envtuning.exam.policy import Policies
 from envtuning.exam.session import Session, Shown, Start
 from envtuning.exam.sitting import HOW_JUDGED, halves
@@ -48,7 +47,7 @@ class ExamTrainee(Trainee):
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """The draws come from the session's own random numbers, which are saved with it; ``seed`` is not used."""
-        shares = shares_of(dump(config), find_slices(find_knobs(config, ("*",))))
+        shares = shares_in(config)
         parts = np.array([[shares.get(name, 0.0) for name in self.world.letters.names]])
         family = self.world.family
         updates = max(1, round(budget / family.batch))
