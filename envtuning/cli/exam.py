@@ -41,7 +41,10 @@ def exam(
         int, typer.Option(help="Stages of a training: the engineer decides before all but the first.")
     ] = 6,
     reads: Annotated[
-        str, typer.Option(help="What a report has: 'scores' beside successes, 'success' alone, or 'shuffled scores'.")
+        str,
+        typer.Option(
+            help="What a report has: 'scores' beside successes, 'success' alone, 'shuffled scores'; or a control, 'yoked' or 'mean of others'."
+        ),
     ] = "scores",
     max_cost: Annotated[float | None, typer.Option(help="US dollars for all questions to models together.")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds in which an engineer must answer.")] = 600.0,

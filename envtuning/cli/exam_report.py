@@ -54,7 +54,7 @@ def examine(
 
 
 def families_named(names: str) -> list[Family]:
-    """'all', or names separated by commas; ``drawn-SEED`` is six families of the distribution."""
+    """'all', or names separated by commas; ``drawn-seed-N`` is the six families of a seed."""
     if names.strip() == "all":
         return list(NAMED.values())
     found: list[Family] = []

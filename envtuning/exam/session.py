@@ -61,7 +61,7 @@ class Session:
     def test(self, cases: int = TEST_CASES) -> Floats:
         """Success on fresh questions: run, task. The questions depend on the root, the training's seed and the stage alone."""
         rngs = [np.random.default_rng([start.root, start.training, 4, self.stage]) for start in self.starts]
-        return tested(self.policies, self.tasks, cases, rngs)[0]
+        return tested(self.policies, self.tasks, cases, rngs)
 
 
 def _shown(which: Ints, seen: Seen, replies: int) -> Shown:
