@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from benchmarks._record import RESULTS  # noqa: E402
 from envtuning.exam.bounds import FOUND, OPEN_LOOPS, ORACLES  # noqa: E402
 from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT, named  # noqa: E402
 from envtuning.exam.sitting import Paper, sit  # noqa: E402
+from envtuning.studies.intervals import t_mean  # noqa: E402
 
 STORED = json.loads((RESULTS / "exam_ground.json").read_text(encoding="utf-8"))["figures"]["families"]
 PAGE = (Path(__file__).parents[3] / "docs" / "exam.md").read_text(encoding="utf-8")
@@ -91,6 +93,28 @@ def test_the_readme_says_what_is_stored():
     assert f"gains {100 * rows['oracle']['over_best_open_loop']['mean']:+.1f} points" in readme
     assert f"ends {in_points(MODEL['scores']['rows']['rising']['model_minus'])} points above `rising`" in readme
     assert rows["rising, success"]["over_best_open_loop"]["high"] < 0, "with successes alone it gains nothing"
+    assert (
+        f"`once`, reads successes of the first stage alone and ends {in_points(rows['once, success']['over_best_open_loop'])}"
+        in readme
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "other"),
+    [("codes-slow", "once, success"), ("algorithms-hopeless", "reader, success"), ("codes-slow", "reader, scores"),
+     ("algorithms-hopeless", "reader, scores"), ("algorithms-hopeless", "even")],
+)  # fmt: skip
+def test_what_simpler_arms_take_of_it_is_what_is_stored(family, other):
+    rows = RULES["families"][family]["rows"]
+    pairs = zip(rows["rising, scores"]["per_root"], rows[other]["per_root"], strict=True)
+    assert in_points(asdict(t_mean([ours - theirs for ours, theirs in pairs]))) in PAGE
+
+
+def test_the_rivals_of_the_page_are_the_best_that_read_successes_alone():
+    for family, best in (("codes-slow", "once, success"), ("algorithms-hopeless", "reader, success")):
+        rows = RULES["families"][family]["rows"]
+        alone = [name for name in rows if name.endswith(", success")]
+        assert max(alone, key=lambda name: rows[name]["success"]) == best
 
 
 @pytest.mark.slow
