@@ -89,13 +89,14 @@ def choose(session: Session, number: int) -> None:
 
 
 def open_test(session: Session) -> None:
-    """Open the test suite, once, and play it with the trainees of the first and the last stage."""
+    """Open the test suite, once, and play it with the trainees of the first and the last stage, and as the run began if asked for."""
     suite, stages = session.suites.test, len(session.log.state.done)
     assert suite is not None, "a run without a test suite has no test to open"
     session.observer.test_opened(len(suite))
     session.slim(stages - 1)
     plan, tables = session.plan, {}
-    for name, number in (("first", 1), ("last", stages)):
+    played = {"start": 0} if session.spec.suites.test_start else {}
+    for name, number in (played | {"first": 1, "last": stages}).items():
         try:
             trainee = session.trainee_before(number)
             with as_trainee_failed("policy"):

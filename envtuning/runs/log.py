@@ -320,9 +320,10 @@ class RunLog:
         path = self.path / "test.json"
         record: TestRecord | None = self.files.value(path, TestRecord)
         if record is not None:
-            self._raise_unless_rates([row.metrics for row in (*record.first, *record.last)], path)
-            if [row.name for row in record.first] != [row.name for row in record.last]:
-                raise damaged(path, "has other slices for the first stage than for the last")
+            tables = [record.first, record.last] if record.start is None else [record.start, record.first, record.last]
+            self._raise_unless_rates([row.metrics for rows in tables for row in rows], path)
+            if any([row.name for row in rows] != [row.name for row in record.last] for rows in tables):
+                raise damaged(path, "has other slices for an earlier stage than for the last")
         return record
 
     def _raise_unless_rates(self, rows: Iterable[Mapping[str, float]], path: Path) -> None:

@@ -180,6 +180,10 @@ class SuiteSpec(Frozen):
         le=MOST_CASES,
         description="Number of test cases for each slice of the target, played once after the last stage; 0: no test.",
     )
+    test_start: bool = Field(
+        False,
+        description="Whether the test is also played with the trainee as the run began, so that it shows what the first stage brought.",
+    )
     probe_per_slice: int | None = Field(
         None,
         ge=0,

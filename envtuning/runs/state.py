@@ -8,7 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationInfo
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    model_serializer,
+)
 
 from engineers.knobs import validated
 from engineers.model.transcript import Exchange
@@ -97,8 +106,19 @@ class TestRecord(_Record):
 
     __test__ = False  # not a pytest class
 
+    start: list[SliceResult] | None = Field(
+        None, description="Before the first stage; absent unless `suites.test_start` asks for it."
+    )
     first: list[SliceResult]
     last: list[SliceResult]
+
+    @model_serializer(mode="wrap")
+    def _as_played(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run that does not ask for the start writes the file that it always wrote."""
+        written: dict[str, Any] = write(self)
+        if self.start is None:
+            del written["start"]
+        return written
 
 
 class Measured(BaseModel):

@@ -120,11 +120,13 @@ def test_table(run: RunLog) -> Table | None:
     word = about.headings[objective]
     table = plain_table(f"test suite: {about.case}s that nobody saw before, 95 % intervals")
     last_stage = len(run.state.done) - 1
-    compared = {0: record.first, last_stage: record.last}  # the same in a run of one stage
+    compared = {"stage 0": record.first, f"stage {last_stage}": record.last}  # the same in a run of one stage
+    if record.start is not None:
+        compared = {"before": record.start} | compared
     for heading in (
         "slice",
         f"{about.case}s",
-        *(f"{word}, stage {stage}" for stage in compared),
+        *(f"{word}, {when}" for when in compared),
         *(about.headings[metric] for metric in others),
     ):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -162,8 +164,9 @@ def gain_line(run: RunLog) -> str:
         return ""
     first, last = pooled(test.first, about.objective), pooled(test.last, about.objective)
     cases = sum(row.episodes for row in test.last)
+    before = "" if test.start is None else f"{pooled(test.start, about.objective):.1%} before the first stage, "
     return (
-        f"{about.headings[about.objective]} on {cases:,} unseen {about.case}s: {first:.1%} after the first stage, "
+        f"{about.headings[about.objective]} on {cases:,} unseen {about.case}s: {before}{first:.1%} after the first stage, "
         f"{last:.1%} after the last"
     )
 

@@ -50,7 +50,8 @@ def test_the_preset_runs_with_a_model_of_one_s_own(model, tmp_path, monkeypatch)
     assert second.chosen.engineer == "reader"
     assert not second.chosen.proposal.fallback
     assert {row.name for row in first.report.training_results} <= set(make_world("small-skills").tasks)
-    assert sum(row.episodes for row in state.test.last) == 2 * 18
+    assert sum(row.episodes for row in state.test.start) == sum(row.episodes for row in state.test.last) == 2 * 18
+    assert "before the first stage" in ended.output
 
 
 def test_the_same_tasks_and_engineer_under_a_user_s_own_trainer(model, tmp_path):

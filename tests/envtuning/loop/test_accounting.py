@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.loop.ask import redraw
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
+from envtuning.runs.sections import SuiteSpec
 from envtuning.runs.tasks import closing_cost
 from envtuning.trainees import TraineeKind
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
@@ -168,6 +170,34 @@ def test_the_test_has_no_case_of_the_validation(tmp_path):
         json.loads(file.read_text()) for file in ((run.path / "validation.cases"), (run.path / "test.cases"))
     )
     assert (validation, test) == (list(range(VALIDATED)), list(range(VALIDATED, VALIDATED + TESTED)))
+
+
+def test_the_test_shows_the_trainee_as_the_run_began_where_it_is_asked_to(tmp_path):
+    suites = {"validation_per_slice": 1, "test_per_slice": TESTED, "probe_per_slice": 0, "test_start": True}
+    spec = spec_of({"budget": 1600}, {"budget": 1600}, suites=suites)
+    run = loop.start(spec, tmp_path / "run")
+    tables = RunLog.open(run.path).state.test
+    solved = [[row.metrics["success_rate"] for row in rows] for rows in (tables.start, tables.first, tables.last)]
+    assert solved == [
+        [0],
+        [2 / TESTED],
+        [1],
+    ]  # one case for every 500 steps of training; the first is in the validation
+    plain = loop.start(
+        spec.model_copy(update={"suites": SuiteSpec(**suites | {"test_start": False})}), tmp_path / "plain"
+    )
+    assert plain.state.test == tables.model_copy(update={"start": None})
+    assert plain.state.spent == run.state.spent  # the test is not charged
+
+
+def test_a_table_of_the_start_with_other_slices_is_refused(tmp_path):
+    suites = {"validation_per_slice": 4, "test_per_slice": TESTED, "probe_per_slice": 0, "test_start": True}
+    run = loop.start(spec_of({}, suites=suites), tmp_path / "run")
+    test = run.path / "test.json"
+    with run.files.changing(test):
+        test.write_text(run.state.test.model_copy(update={"start": []}).model_dump_json())
+    with pytest.raises(RunError, match="other slices"):
+        RunLog.open(run.path)
 
 
 def test_a_redrawn_first_config_is_one_that_the_world_can_draw():

@@ -39,6 +39,7 @@ def test_what_a_file_need_not_say():
         "suites": {
             "validation_per_slice": 50,
             "test_per_slice": 0,
+            "test_start": False,
             "probe_per_slice": None,
             "validates": "stages",
             "training_per_slice": 8,
@@ -63,6 +64,7 @@ def test_what_a_file_need_not_say():
         ("stages", [[FIRST]], [[], 5, ["x"], {}]),
         ("suites.validation_per_slice", [1, 10**6], [0, 10**6 + 1]),
         ("suites.test_per_slice", [0, 10**6], [-1, 10**6 + 1]),
+        ("suites.test_start", [True, False], ["often"]),
         ("suites.probe_per_slice", [0, 10**6], [-1, 10**6 + 1]),
         ("suites.validate", ["last", "stages", "every 1"], ["every 0", "every", "first", 5]),
         ("suites.training_per_slice", [0, 10**6], [-1, 10**6 + 1]),

@@ -247,6 +247,15 @@ def test_slices_of_a_test_are_rows_and_their_sum_the_last(capsys):
 good on 12 unseen boards: 16.7% after the first stage, 33.3% after the last
 """
     )
+    run.state.test = TestRecord(start=rows(0.0), first=rows(0.5), last=rows(1.0))
+    assert [column.header for column in shown.test_table(run).columns][2:5] == [
+        "good, before",
+        "good, stage 0",
+        "good, stage 2",
+    ]
+    assert shown.gain_line(run).endswith(
+        "boards: 0.0% before the first stage, 16.7% after the first stage, 33.3% after the last"
+    )
     bold = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
     bold.print(shown.test_table(run))
     assert "\x1b[1m41.7% [19%, 68%]" in bold.file.getvalue()
