@@ -8,17 +8,16 @@ from typing import Any
 from benchmarks.bfcl.abstention import abstention, gaps
 from benchmarks.bfcl.forks import with_tools
 from benchmarks.bfcl.halves import half_of
-from benchmarks.bfcl.readers import blindly, by_looking_around, told_everything
-from benchmarks.bfcl.statistics import summary
-from benchmarks.bfcl.text_table import aligned, percent
-from benchmarks.bfcl.traces import kinds_in, reweighted
-from envtuning.worlds.bfcl.actionability.measure import (
+from benchmarks.bfcl.measure import (
     Condition,
     Sample,
     draw_samples,
     recovered,
 )
-from envtuning.worlds.bfcl.actionability.readers import READERS, complains
+from benchmarks.bfcl.readers import READERS, blindly, by_looking_around, complains, told_everything
+from benchmarks.bfcl.statistics import summary
+from benchmarks.bfcl.text_table import aligned, percent
+from benchmarks.bfcl.traces import kinds_in, reweighted
 from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.hints import augment
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load

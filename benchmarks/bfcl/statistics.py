@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from envtuning.worlds.bfcl.actionability.measure import Sample
+from benchmarks.bfcl.measure import Sample
 
 
 def scenario_interval(

@@ -11,13 +11,12 @@ from benchmarks.bfcl.abstention import abstention, gaps
 from benchmarks.bfcl.actionability import masked
 from benchmarks.bfcl.forks import with_tools
 from benchmarks.bfcl.halves import first_tools, first_variants
-from benchmarks.bfcl.readers import blindly, told_everything
+from benchmarks.bfcl.measure import Condition, draw, draw_samples, play_plan, recovered
+from benchmarks.bfcl.readers import READERS, Desk, blindly, by_names, complains, one_by_one, told_everything
 from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.traces import kinds_in, reweighted
-from envtuning.worlds.bfcl.actionability.faults import VARIANTS, draw
-from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered
-from envtuning.worlds.bfcl.actionability.readers import READERS, Desk, by_names, complains, one_by_one
 from envtuning.worlds.bfcl.calls import Call
+from envtuning.worlds.bfcl.faults import VARIANTS
 from envtuning.worlds.bfcl.package import PackageError
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import load_tasks

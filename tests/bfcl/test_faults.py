@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from envtuning.worlds.bfcl.actionability import faults
-from envtuning.worlds.bfcl.actionability.faults import VARIANTS, Fault, NotHere, Place, draw
+from benchmarks.bfcl import measure
+from benchmarks.bfcl.measure import Fault, draw
 from envtuning.worlds.bfcl.calls import Call, read_call
+from envtuning.worlds.bfcl.faults import VARIANTS, NotHere, Place
 
 TEXT = {"type": "string"}
 WAY = {"description": "[Enum]: [north, south]"}
@@ -103,7 +104,7 @@ def test_another_tool_is_one_that_does_not_take_these_arguments():
 
 def test_a_fault_is_drawn_among_the_places_where_it_changes_something(monkeypatch):
     equal, one, other = (place(f"t(a={a}, b=2)", index=a) for a in (2, 1, 0))
-    monkeypatch.setattr(faults, "places", lambda package, task: [equal, place("t(a=1)"), one, other])
+    monkeypatch.setattr(measure, "places", lambda package, task: [equal, place("t(a=1)"), one, other])
 
     class Task:
         def tools(self, package, turn):

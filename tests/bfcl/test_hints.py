@@ -9,10 +9,10 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from benchmarks.bfcl.measure import Condition, draw_samples, play_plan, recovered
+from benchmarks.bfcl.readers import READERS
 from benchmarks.bfcl.statistics import summary
 from engineers import AnswerFormat
-from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered
-from envtuning.worlds.bfcl.actionability.readers import READERS
 from envtuning.worlds.bfcl.command import main as bfcl_command
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.episode import Conversation
@@ -182,11 +182,9 @@ def test_written_hints_stand_in_for_the_rules_where_they_are_written(v4):
         assert said in talk.said or (said == "reached with" and "Check folder" in talk.said)
 
 
-def test_written_hints_are_checked_in_seconds(v4):
+def test_written_hints_are_checked(v4):
     key = "cd: cd: {}: No such file or directory"
-    began = time.process_time()
     assert refusals(v4, {key: "Check folder with ls; go up with cd."}) == []
-    assert time.process_time() - began < 10
     assert "gives away final_report.pdf" in refusals(v4, {key: "Try final_report.pdf."})[0]
     assert "is not a tool" in refusals(v4, {"fly: {} failed": "x"})[0]
     assert "holds a value" in refusals(v4, {"cd: cd: 'docs': No such file or directory": "x"})[0]
@@ -213,8 +211,8 @@ def test_an_engineer_writes_hints_and_is_told_which_are_refused(v4):
 
     told = written("Check folder with ls; go up with cd.")
     assert told.hints == {CD: "Check folder with ls; go up with cd."}
-    assert refusals(v4, told.hints, measured=False) == []
-    assert "gives away" in refusals(v4, written("Try final_report.pdf.").hints, measured=False)[0]
+    assert refusals(v4, told.hints) == []
+    assert "gives away" in refusals(v4, written("Try final_report.pdf.").hints)[0]
     assert make("rules").propose(report, current=BFCLConfig()).config  # without keys there is nothing to write
 
 
@@ -223,13 +221,6 @@ def test_the_keys_to_write_hints_for_are_printed_as_a_config_takes_them(v4, caps
     config = BFCLConfig.model_validate(yaml.safe_load(capsys.readouterr().out))
     assert list(config.hints) == common_templates(v4, 3)
     assert set(config.hints.values()) == {""}
-
-
-def test_hints_that_tell_less_than_the_rules_are_refused(v4):
-    unhelpful = dict.fromkeys(common_templates(v4, 30), "That did not work.")
-    said = refusals(v4, unhelpful)
-    assert said
-    assert "recovers from" in said[0]
 
 
 def test_what_tells_a_value():

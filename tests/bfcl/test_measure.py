@@ -9,16 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.bfcl import measure
 from benchmarks.bfcl.abstention import Gap, abstention, gaps
 from benchmarks.bfcl.actionability import masked
-from benchmarks.bfcl.readers import told_everything
+from benchmarks.bfcl.measure import Condition, Fault, Outcome, Sample, as_they_are, draw_samples, play_plan
+from benchmarks.bfcl.readers import Repair, told_everything
 from benchmarks.bfcl.statistics import macro_interval, scenario_interval, summary
-from envtuning.worlds.bfcl.actionability import measure
-from envtuning.worlds.bfcl.actionability.faults import Fault, named_plan
-from envtuning.worlds.bfcl.actionability.measure import Condition, Outcome, Sample, as_they_are, draw_samples, play_plan
-from envtuning.worlds.bfcl.actionability.readers import Repair
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.documents import required
+from envtuning.worlds.bfcl.faults import named_plan
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 

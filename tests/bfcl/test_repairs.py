@@ -4,8 +4,16 @@ import random
 
 import pytest
 
-from benchmarks.bfcl.readers import blindly, by_looking_around, told_everything
-from envtuning.worlds.bfcl.actionability.readers import Desk, Repair, by_names, complains, one_by_one
+from benchmarks.bfcl.readers import (
+    Desk,
+    Repair,
+    blindly,
+    by_looking_around,
+    by_names,
+    complains,
+    one_by_one,
+    told_everything,
+)
 from envtuning.worlds.bfcl.calls import read_call
 
 CALM = random.Random(0)

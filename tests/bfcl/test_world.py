@@ -258,8 +258,8 @@ def test_the_menu_always_holds_the_right_call(v4):
 
 
 def _same(choice, wanted, package, task):
-    from envtuning.worlds.bfcl.actionability.faults import named_plan
     from envtuning.worlds.bfcl.calls import read_call
+    from envtuning.worlds.bfcl.faults import named_plan
 
     plan = {str(call): str(named) for a, b in zip(task.plan, named_plan(package, task)) for call, named in zip(a, b)}
     return str(read_call(choice[1:-1])) == plan[str(read_call(wanted[1:-1]))]

@@ -10,9 +10,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from envtuning.worlds.bfcl.actionability.faults import VARIANTS, NotHere, Place, named_plan
 from envtuning.worlds.bfcl.calls import Call, as_reply
 from envtuning.worlds.bfcl.documents import random_call
+from envtuning.worlds.bfcl.faults import VARIANTS, NotHere, Place, named_plan
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.bfcl.tools import Result

@@ -9,10 +9,10 @@ import json
 import random
 from collections.abc import Sequence
 
-from envtuning.worlds.bfcl.actionability.faults import named_plan
 from envtuning.worlds.bfcl.calls import as_reply, read_call
 from envtuning.worlds.bfcl.documents import random_call
 from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.faults import named_plan
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer, write_calls
 from envtuning.worlds.bfcl.tasks import Task

@@ -105,7 +105,7 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
         return by_tool_class(self.package, self.held_out, self.cut_name)
 
     def check(self, config: BFCLConfig) -> None:
-        """Hints must pass the checks of ``refusals``, and at least one task must fit. Takes seconds if there are hints."""
+        """Hints must pass the checks of ``refusals``, and at least one task must fit."""
         if said := refusals(self.package, config.hints):
             raise InfeasibleConfig("; ".join(said[:3]))
         self._pool(config)

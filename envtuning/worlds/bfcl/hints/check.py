@@ -8,13 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 
-from envtuning.worlds.bfcl.actionability.measure import Condition, Sample, draw_samples, recovered
-from envtuning.worlds.bfcl.actionability.readers import READERS
 from envtuning.worlds.bfcl.episode import Conversation
-from envtuning.worlds.bfcl.events import CallAugmenter
-from envtuning.worlds.bfcl.hints.rules import MAX_HINT, augment
+from envtuning.worlds.bfcl.hints.rules import MAX_HINT
 from envtuning.worlds.bfcl.hints.templates import is_template, template_of
-from envtuning.worlds.bfcl.hints.written import WrittenHints
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Package
 from envtuning.worlds.bfcl.scripted import perturbed, run_script
 from envtuning.worlds.bfcl.splits import by_scenario
@@ -25,11 +21,10 @@ _WORD = re.compile(r"[\w@#$.\-]*\w")
 _TELLING = re.compile(r"\d{3}|\d.*[A-Za-z]|[A-Za-z].*\d|[A-Za-z][._@][A-Za-z]|\A[A-Z]{3,}\Z|\A[@#]")
 
 
-def refusals(package: Package, hints: Mapping[str, str], *, measured: bool = True) -> list[str]:
-    """Why these hints must not be used in training; empty if they may be. ``measured=False`` leaves out the last rule, which is slow.
+def refusals(package: Package, hints: Mapping[str, str]) -> list[str]:
+    """Why these hints must not be used in training; empty if they may be.
 
-    The key of a hint is an error template of a known tool. A hint has a bounded length and holds no token of a ground truth. All
-    hints together are at least as actionable as the rules alone, on scenarios that are not used for training. Takes seconds.
+    The key of a hint is an error template of a known tool. A hint has a bounded length and holds no token of a ground truth.
     """
     if len(hints) > MAX_HINTS:
         return [f"{len(hints)} hints: write at most {MAX_HINTS}"]
@@ -51,8 +46,6 @@ def refusals(package: Package, hints: Mapping[str, str], *, measured: bool = Tru
             found.append(
                 f"hints[{key!r:.60}] gives away {', '.join(leaked[:3])}, of a ground truth: say where to look instead"
             )
-    if measured and not found and any(hints.values()):
-        found += _less_actionable(package, WrittenHints(hints))
     return found
 
 
@@ -92,31 +85,3 @@ def common_templates(package: Package, most: int = 10, seed: int = 0) -> list[st
         errors = [(call, result) for call, result in talk.earlier if result.error and call.name in talk.toolbox.names]
         counts.update(template_of(call.name, result.text) for call, result in errors)
     return [template for template, _ in counts.most_common(most)]
-
-
-def _less_actionable(package: Package, written: CallAugmenter) -> list[str]:
-    before, after = _of_the_rules(package), actionability(package, written)
-    return [
-        f"with these hints the reader {name!r} recovers from {after[name]:.1%} of faults, without them from {before[name]:.1%}: "
-        "name the argument to look at or the tool to call"
-        for name in before
-        if after[name] < before[name] - 1e-9
-    ]
-
-
-def actionability(package: Package, augmenter: CallAugmenter) -> dict[str, float]:
-    """How often each reader recovers from visible harmful faults, on the fixed sample of validation scenarios."""
-    sample = _fixed_sample(package)
-    solved = {name: recovered(package, sample, Condition(name, reader, augmenter)) for name, reader in READERS.items()}
-    return {name: sum(values) / len(values) for name, values in solved.items()}
-
-
-@lru_cache(maxsize=2)
-def _of_the_rules(package: Package) -> dict[str, float]:
-    return actionability(package, augment)
-
-
-@lru_cache(maxsize=2)
-def _fixed_sample(package: Package) -> tuple[Sample, ...]:
-    tasks = by_scenario().tasks(package, "validation")
-    return tuple(sample for sample in draw_samples(package, tasks, per_task=4, seed=1) if sample.visible)

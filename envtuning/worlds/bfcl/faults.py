@@ -25,21 +25,6 @@ class Place:
     document: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One thing that the reader gets wrong."""
-
-    variant: str  # "wrong_id/off_by_one"
-    tool: str  # of the call that has the fault
-    turn: int
-    index: int
-    wrong: Call | None  # what is called instead; None: the call is left out
-
-    @property
-    def kind(self) -> str:
-        return self.variant.split("/")[0]
-
-
 Variant = Callable[[Place, Sequence[dict[str, Any]], random.Random], Call | None]
 
 
@@ -59,31 +44,6 @@ def named_plan(package: Package, task: Task) -> tuple[tuple[Call, ...], ...]:
         return call.with_named(parameters_of(owner, call.name))
 
     return tuple(tuple(map(named, turn)) for turn in task.plan)
-
-
-def places(package: Package, task: Task) -> list[Place]:
-    """Every call of the plan whose tool is offered in its turn."""
-    found = []
-    for turn, calls in enumerate(named_plan(package, task)):
-        offered = {document["name"]: document for document in task.tools(package, turn)}
-        for index, call in enumerate(calls):
-            if call.name in offered:
-                found.append(Place(turn, index, call, offered[call.name]))
-    return found
-
-
-def draw(package: Package, task: Task, variant: str, generator: random.Random) -> Fault | None:
-    """A fault of this variant at a random place of the task; None if it fits nowhere."""
-    candidates = places(package, task)
-    generator.shuffle(candidates)
-    for place in candidates:
-        try:
-            wrong = VARIANTS[variant](place, task.tools(package, place.turn), generator)
-        except NotHere:
-            continue
-        if wrong != place.call:
-            return Fault(variant, place.call.name, place.turn, place.index, wrong)
-    return None
 
 
 def _change(call: Call, name: str, value: Any) -> Call:

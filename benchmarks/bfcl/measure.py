@@ -1,4 +1,9 @@
-"""The measure: a reader plays episodes with one fault each, and gets one kind of messages."""
+"""How actionable are a tool's messages? Measures, without a model, how well they locate a fault in a known plan.
+
+A scripted reader executes a task's ground truth with one fault of a known type in it, and gets one kind of messages. It may look up any
+single thing again (an argument, a tool's name, a call that it left out), but only the messages tell it where to look. So the faults that
+it recovers from are those that the messages locate. This does not measure how well a language model reads.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,11 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from envtuning.worlds.bfcl.actionability.faults import VARIANTS, Fault, draw, named_plan
-from envtuning.worlds.bfcl.actionability.readers import RETRIES, Desk, Reader, complains
+from benchmarks.bfcl.readers import RETRIES, Desk, Reader, complains
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.episode import Conversation, HintPlace, Unlisted
 from envtuning.worlds.bfcl.events import CallAugmenter
+from envtuning.worlds.bfcl.faults import VARIANTS, NotHere, Place, named_plan
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer, write_calls
 from envtuning.worlds.bfcl.scripted import DONE
@@ -23,6 +28,21 @@ Messages = Callable[[str], str]
 
 def as_they_are(message: str) -> str:
     return message
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that the reader gets wrong."""
+
+    variant: str  # "wrong_id/off_by_one"
+    tool: str  # of the call that has the fault
+    turn: int
+    index: int
+    wrong: Call | None  # what is called instead; None: the call is left out
+
+    @property
+    def kind(self) -> str:
+        return self.variant.split("/")[0]
 
 
 @dataclass(frozen=True)
@@ -64,6 +84,31 @@ class Sample:
     task: Task
     fault: Fault
     visible: bool  # a stock message of its turn complains, and does not complain without the fault
+
+
+def places(package: Package, task: Task) -> list[Place]:
+    """Every call of the plan whose tool is offered in its turn."""
+    found = []
+    for turn, calls in enumerate(named_plan(package, task)):
+        offered = {document["name"]: document for document in task.tools(package, turn)}
+        for index, call in enumerate(calls):
+            if call.name in offered:
+                found.append(Place(turn, index, call, offered[call.name]))
+    return found
+
+
+def draw(package: Package, task: Task, variant: str, generator: random.Random) -> Fault | None:
+    """A fault of this variant at a random place of the task; None if it fits nowhere."""
+    candidates = places(package, task)
+    generator.shuffle(candidates)
+    for place in candidates:
+        try:
+            wrong = VARIANTS[variant](place, task.tools(package, place.turn), generator)
+        except NotHere:
+            continue
+        if wrong != place.call:
+            return Fault(variant, place.call.name, place.turn, place.index, wrong)
+    return None
 
 
 def play_plan(
