@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -22,9 +21,9 @@ import numpy as np
 import torch
 
 from benchmarks._command import arguments_of, command, errors_in_one_sentence, record_if_asked
+from benchmarks._kept import kept_or_made
 from benchmarks._points import in_points
 from benchmarks._record import RESULTS
-from envtuning import atomic
 from envtuning.exam.bounds import OPEN_LOOPS, ORACLES, Arm, Even, played
 from envtuning.exam.families import DEVELOPMENT, HELD_OUT, Family
 from envtuning.exam.session import Start
@@ -48,20 +47,9 @@ def end(family: Family, task: tuple[Start, Arm]) -> float:
 
 def ends(family: Family, tasks: Sequence[tuple[Start, Arm]], jobs: int) -> list[float]:
     """Those that are not kept yet are made."""
-    path = KEPT / f"{family.name}.jsonl"
-    KEPT.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else [""]
-    if lines[-1]:  # cut off by a kill: the next line would be written behind it
-        atomic.write_text(path, "".join(f"{line}\n" for line in lines[:-1]))
-    kept = {row["key"]: float(row["end"]) for row in map(json.loads, lines[:-1])}
-    keys = [key_of(family, *task) for task in tasks]
-    missing = [(key, task) for key, task in zip(keys, tasks, strict=True) if key not in kept]
-    with ProcessPoolExecutor(jobs) as pool:
-        made = pool.map(partial(end, family), [task for _, task in missing])
-        for (key, _), success in zip(missing, made, strict=True):
-            kept[key] = success
-            atomic.append_line(path, {"key": key, "end": success})
-    return [kept[key] for key in keys]
+    by_key = {key_of(family, *task): task for task in tasks}
+    kept = kept_or_made(KEPT / f"{family.name}.jsonl", by_key, partial(end, family), jobs)
+    return [kept[key_of(family, *task)] for task in tasks]
 
 
 def searched(family: Family, arms: Sequence[Arm], jobs: int) -> tuple[Arm, list[dict[str, Any]]]:
