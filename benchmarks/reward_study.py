@@ -1,0 +1,307 @@
+"""What a curriculum buys when small transformers learn by reward, at equal replies: ``python -m benchmarks.reward_study``.
+
+Preregistered. The learner and the tasks are those of the exam's family ``by-reward``: 8 mastered tasks, 6 lacking ones that start low, 5 hopeless
+ones and 5 coins, in groups of sixteen replies (GRPO). There is no KL term. Sixteen roots, 3000 to 3015, have two training seeds each. A run has
+276,480 replies, three times the family's budget. It is tested after every 23,040 replies and after 90, 180, 270 and 360 updates, so the
+tables at equal updates and at equal replies are read from the same runs. A test asks 64 questions of each task; a task has no more, so these
+are not unseen. A table at so many replies takes the first test after them, which is less than an update away.
+
+With ``refill``, an update draws questions until it has sixteen groups whose replies are not all paid alike, or has drawn 48. A reply counts
+as soon as it is sampled. The loss is a mean over the groups with a signal, in every arm. With all groups in the denominator, even draws would
+take smaller steps the fewer groups have a signal, and refill would gain by its larger steps alone. All replies have two letters, so replies
+stand for tokens.
+
+The shares of the tasks may change after every 15,360 replies, sixty updates without refill. The arms:
+
+- even draws; even draws with refill;
+- samplers that read successes: ``learnability`` by p(1 − p), the same with refill, ``thompson`` with decay, and the ``pools`` of prime-rl;
+- engineers of this package with their defaults: ``rising`` reads success and score, the same with refill, and ``once`` reads the successes of
+  the first 15,360 replies and nothing more;
+- ``rising, yoked``: told the rates of a run on another root, with its own counts;
+- the oracle of ``envtuning.exam.bounds`` with the setting of ``codes-slow``, as none was searched here.
+
+Primary: success over all 24 tasks, ``rising`` minus even draws with refill, at 184,320 replies, paired by root (seeds are averaged first), with a 95 %
+interval. Whatever comes is reported, and so are: the lacking tasks alone; the worst quarter (four) of the fourteen tasks that can be learnt; the same
+at 360 updates and at the other budgets; and the replies that an arm needs to reach the success that even draws have on the same root at 92,160 replies
+(between two tests by a straight line; an arm that never does counts with all of its replies). A simple rule does as well if the interval of ``rising`` minus it
+includes zero or is below it. The rules in question are even draws, ``once``, and the samplers, each with and without refill where it is an arm.
+
+What was chosen after runs on the roots 3100 to 3103 (``--pilot``): 184,320 replies, because at half of it refill has made 150 updates and at
+276,480 most arms are near the top; and the arms ``once`` and ``rising, refill``. No setting was tuned here. Every run is kept in
+``runs/reward_study``: after a kill, the same command continues. Of a study that is cut short, whole roots are reported, and how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from benchmarks._command import arguments_of, command, errors_in_one_sentence, record_if_asked
+from benchmarks._kept import kept_or_made
+from benchmarks._points import in_points
+from benchmarks.exam_rules import compared
+from benchmarks.reward_learner import Learner
+from engineers.roles import shares_in
+from envtuning.curriculum.curriculum import Curriculum
+from envtuning.exam.bounds import Arm as Shares
+from envtuning.exam.bounds import shares_for
+from envtuning.exam.families import LACKING, MASTERED, named
+from envtuning.exam.reading import AWAY, Told, as_of_others, plainly, rates_of
+from envtuning.exam.roots import tasks_of
+from envtuning.exam.session import Shown, Start
+from envtuning.exam.sitting import BOUNDS, Paper, arm_of, examined, halves
+from envtuning.exam.training import Floats
+from envtuning.studies.intervals import t_mean
+
+KEPT = Path(__file__).parents[1] / "runs" / "reward_study"
+ROOTS, PILOT = range(3000, 3016), range(3100, 3104)
+SEEDS = (0, 1)
+TIMES = 3  # the family's budget
+FAMILY = named("by-reward").model_copy(update={"updates": TIMES * named("by-reward").updates})
+STAGES = 6 * TIMES
+STAGE = FAMILY.updates // STAGES * FAMILY.batch * FAMILY.replies  # replies between two decisions
+EACH = 90 * FAMILY.batch * FAMILY.replies  # replies between two tests
+LAST = FAMILY.updates * FAMILY.batch * FAMILY.replies
+BUDGET = LAST // TIMES
+TESTED = (90, 180, 270, 360)  # updates
+Unit = Literal["updates", "replies"]
+PLACES: tuple[tuple[Unit, int], ...] = (
+    ("updates", 180), ("updates", 360), ("replies", BUDGET), ("replies", 2 * BUDGET), ("replies", LAST),
+)  # fmt: skip
+PRIMARY: tuple[Unit, int] = ("replies", 2 * BUDGET)
+
+
+class Arm(NamedTuple):
+    by: str  # as ``engineer`` of an exam's paper
+    refill: bool = False
+    yoked: bool = False
+
+
+EVEN, EVEN_REFILL, RISING = "even draws", "even draws, refill", "rising"
+ARMS = {
+    EVEN: Arm("even"),
+    EVEN_REFILL: Arm("even", refill=True),
+    "learnability": Arm("p(1-p)"),
+    "learnability, refill": Arm("p(1-p)", refill=True),
+    "thompson": Arm("thompson"),
+    "pools": Arm("pools"),
+    "once": Arm("once"),
+    RISING: Arm("rising"),
+    "rising, refill": Arm("rising", refill=True),
+    "rising, yoked": Arm("rising", yoked=True),
+    "oracle": Arm("oracle"),
+}
+SIMPLE = (EVEN, EVEN_REFILL, "learnability", "learnability, refill", "thompson", "pools", "once")
+MEASURES = ("all", "lacking", "worst")
+Point = dict[str, Any]  # of a test: updates, replies, trained, the replies drawn and the success by task
+
+
+def played(task: tuple[Arm, Start]) -> list[Point]:
+    """The tests of a run."""
+    torch.set_num_threads(1)
+    arm, start = task
+    learner, points = Learner(FAMILY, start, STAGES, refill=arm.refill), list[Point]()
+    points.append(point(learner))
+    run(arm, learner, reading(arm, start), after=lambda: points.append(point(learner)))
+    return points
+
+
+def run(arm: Arm, learner: Learner, told: Told, after: Callable[[], object]) -> list[Shown]:
+    """Train to the last reply; what each half of a stage showed. ``after`` is called where a test is due."""
+    paper = paper_of(arm, learner.session.starts[0])
+    knowing = arm_of(paper) if arm.by in BOUNDS else None
+    reader = None if knowing is not None else examined(paper, learner.session, None, {})
+    seen = list[Shown]()
+    while learner.replies < LAST:
+        shares = next_shares(knowing, reader, learner)
+        seen.extend(halves(stage(learner, shares, after)))
+        learner.session.stage += 1
+        if reader is not None:
+            for number in (len(seen) - 2, len(seen) - 1):
+                reader.observe_many(*told(seen[number], number))
+            reader.next()
+    return seen
+
+
+def paper_of(arm: Arm, start: Start) -> Paper:
+    return Paper(engineer=arm.by, family=FAMILY, root=start.root, training=start.training, decisions=STAGES)
+
+
+def next_shares(knowing: Shares | None, reader: Curriculum | None, learner: Learner) -> Floats:
+    if knowing is not None:
+        return shares_for(knowing, learner.session)
+    assert reader is not None
+    return np.array(list(shares_in(reader.config).values()))
+
+
+def stage(learner: Learner, shares: Floats, after: Callable[[], object]) -> Shown:
+    """Updates with these shares until the next decision is due, or the run ends."""
+    begun, parts = learner.replies, list[Shown]()
+    while learner.replies < min(begun + STAGE, LAST):
+        before = learner.replies
+        parts.append(learner.update(shares))
+        if learner.updates in TESTED or learner.replies // EACH > before // EACH:
+            after()
+    return Shown(*(np.concatenate(column, axis=1) for column in zip(*parts, strict=True)))
+
+
+def reading(arm: Arm, start: Start) -> Told:
+    """What the arm is told of a stage: its own outcomes, or those of a run on a root of its own."""
+    tasks, rng = tasks_of(FAMILY, start.root), np.random.default_rng([start.root, start.training, 6])
+    if not arm.yoked:
+        return plainly("scores", tasks, rng)
+    donor, free = Start(start.root + AWAY, start.training), arm._replace(yoked=False)
+    learner = Learner(FAMILY, donor, STAGES, refill=arm.refill)
+    shown = run(free, learner, reading(free, donor), after=lambda: None)
+    return as_of_others(rates_of([shown], FAMILY.tasks), tasks, rng)
+
+
+def point(learner: Learner) -> Point:
+    return {
+        "updates": learner.updates,
+        "replies": learner.replies,
+        "trained": learner.trained,
+        "drawn": learner.drawn.tolist(),
+        "success": learner.tested().tolist(),
+    }
+
+
+# Tables
+
+
+class Run(NamedTuple):
+    """A run's tests, and which of its tasks lack and which are mastered."""
+
+    points: list[Point]
+    kind: Any
+
+    def at(self, unit: Unit, amount: int) -> Point:
+        """The first test after so many."""
+        return next(one for one in self.points if one[unit] >= amount)
+
+    def measured(self, place: Point) -> dict[str, float]:
+        success = np.array(place["success"])
+        able = np.sort(success[np.isin(self.kind, (MASTERED, LACKING))])
+        return {
+            "all": float(success.mean()),
+            "lacking": float(success[self.kind == LACKING].mean()),
+            "worst": float(able[: -(-len(able) // 4)].mean()),
+            "updates": float(place["updates"]),
+            "replies": float(place["replies"]),
+            "trained": place["trained"] / max(1, place["replies"]),
+            "drawn_lacking": float(np.array(place["drawn"])[self.kind == LACKING].sum() / max(1, place["replies"])),
+        }
+
+
+Runs = Mapping[str, Sequence[Sequence[Run]]]  # by arm: of each root, its seeds
+
+
+def by_root(runs: Sequence[Sequence[Run]], unit: Unit, amount: int) -> dict[str, Floats]:
+    """Each figure by root, the mean of its seeds."""
+    found = [[one.measured(one.at(unit, amount)) for one in seeds] for seeds in runs]
+    return {name: np.array([np.mean([one[name] for one in seeds]) for seeds in found]) for name in found[0][0]}
+
+
+def table(runs: Runs, unit: Unit, amount: int) -> dict[str, Any]:
+    """The arms at one place: means, and differences paired by root."""
+    found = {arm: by_root(of, unit, amount) for arm, of in runs.items()}
+    rows = {}
+    for arm, columns in found.items():
+        means: dict[str, Any] = {name: round(float(column.mean()), 4) for name, column in columns.items()}
+        means["per_root"] = columns["all"].round(4).tolist()
+        for other in (EVEN, EVEN_REFILL):
+            means[f"minus {other}"] = {name: compared(columns[name], found[other][name]) for name in MEASURES}
+        means["rising minus it"] = {name: compared(found[RISING][name], columns[name]) for name in MEASURES}
+        rows[arm] = means
+    return rows
+
+
+def curve(runs: Sequence[Run]) -> list[float]:
+    """Success over all tasks at every ``EACH`` replies, the mean of a root's seeds; the first before training."""
+    return np.mean([[one.measured(one.at("replies", at))["all"] for at in range(0, LAST + 1, EACH)] for one in runs], 0).tolist()  # fmt: skip
+
+
+def needed_for(level: float, along: Sequence[float]) -> float:
+    """Replies until a curve first reaches the level, by a straight line between two tests; all of them if it never does."""
+    if along[0] >= level:
+        return 0.0
+    for at, (before, now) in enumerate(pairwise(along)):
+        if now >= level:
+            return EACH * (at + (level - before) / (now - before))
+    return float(LAST)
+
+
+def reached(runs: Runs) -> dict[str, Any]:
+    """Replies that each arm needs for what even draws have at ``BUDGET``, by root."""
+    curves = {arm: [curve(seeds) for seeds in of] for arm, of in runs.items()}
+    levels = [along[BUDGET // EACH] for along in curves[EVEN]]
+    found = {}
+    for arm, of in curves.items():
+        replies = [needed_for(level, along) for level, along in zip(levels, of, strict=True)]
+        never = sum(max(along) < level for level, along in zip(levels, of, strict=True))
+        found[arm] = {"replies": asdict(t_mean(replies)), "never": never, "curve": np.mean(of, 0).round(4).tolist()}
+    return found
+
+
+def figures_of(runs: Runs) -> dict[str, Any]:
+    tables = {f"{amount} {unit}": table(runs, unit, amount) for unit, amount in PLACES}
+    primary = tables[f"{PRIMARY[1]} {PRIMARY[0]}"]
+    alike = [arm for arm in SIMPLE if primary[arm]["rising minus it"]["all"]["low"] <= 0]
+    return {
+        "primary": primary[RISING][f"minus {EVEN_REFILL}"]["all"],
+        "simple rules that do as well": alike,
+        "tables": tables,
+        "reached": reached(runs),
+    }
+
+
+def lines(rows: Mapping[str, Any], reach: Mapping[str, Any]) -> list[str]:
+    """A place's table, as the page has it."""
+    told = []
+    for arm, row in rows.items():
+        cells = [arm, f"{row['updates']:,.0f}", f"{100 * row['trained']:.0f}"]
+        cells += [f"{100 * row[name]:.1f}" for name in MEASURES]
+        cells += [in_points(row[f"minus {EVEN_REFILL}"]["all"]), f"{reach[arm]['replies']['mean'] / 1000:.0f}"]
+        told.append(f"| {' | '.join(cells)} |")
+    return told
+
+
+def runs_of(roots: Sequence[int], seeds: Sequence[int], jobs: int, kept: Path) -> Runs:
+    """Root by root, so that a study which is cut short has whole roots."""
+    starts = {root: [Start(root, seed) for seed in seeds] for root in roots}
+    tasks = {key_of(arm, start): (arm, start) for of in starts.values() for start in of for arm in ARMS.values()}
+    made = kept_or_made(kept, tasks, played, jobs)
+    kinds = {root: tasks_of(FAMILY, root).kind for root in roots}
+    return {
+        name: [[Run(made[key_of(arm, start)], kinds[root]) for start in of] for root, of in starts.items()]
+        for name, arm in ARMS.items()
+    }
+
+
+def key_of(arm: Arm, start: Start) -> str:
+    return f"{FAMILY.model_dump_json()} {start.root} {start.training} {arm}"
+
+
+def main() -> None:
+    parser = command(__doc__)
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (2)")
+    parser.add_argument("--pilot", action="store_true", help="the roots for trying out alone, one training each")
+    arguments = arguments_of(parser)
+    with errors_in_one_sentence():
+        chosen = (PILOT, SEEDS[:1]) if arguments.pilot else (ROOTS, SEEDS)
+        runs = runs_of(*chosen, arguments.jobs, KEPT / ("pilot.jsonl" if arguments.pilot else "runs.jsonl"))
+        figures = figures_of(runs)
+        for place, rows in figures["tables"].items():
+            print(f"at {place}:", *lines(rows, figures["reached"]), sep="\n", flush=True)
+        print(f"primary: {in_points(figures['primary'])} points; as well: {figures['simple rules that do as well']}")
+    record_if_asked(arguments, "reward_study", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""The study of learning by reward: what refill draws, what is counted, how it continues, and its tables from stored tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.lazily import needed
+
+needed("torch", extra="exam")
+import torch  # noqa: E402
+
+from benchmarks import reward_learner, reward_study  # noqa: E402
+from benchmarks._kept import kept_or_made  # noqa: E402
+from benchmarks.reward_learner import CAP, Learner, loss_of, questions_taken, replies_to  # noqa: E402
+from benchmarks.reward_study import EVEN, EVEN_REFILL, RISING, Arm, Run, figures_of, lines, needed_for  # noqa: E402
+from envtuning.exam.families import COIN, HOPELESS, LACKING, MASTERED, Family  # noqa: E402
+from envtuning.exam.session import Start  # noqa: E402
+from envtuning.exam.training import made, sampled  # noqa: E402
+
+SMALL = Family(
+    name="small", learning="reward", replies=4, mastered=2, lacking=2, hopeless=1, coins=1, letters=6, lengths=(2,), width=16,
+    layers=1, updates=12, batch=4, pretrain=6, warm=2,
+)  # fmt: skip
+EVENLY = np.ones(SMALL.tasks)
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path_factory, monkeypatch) -> Iterator[None]:
+    monkeypatch.setenv("ENVTUNING_EXAM", str(tmp_path_factory.mktemp("roots")))
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def scripted(learner: Learner, monkeypatch) -> None:
+    """All replies to a mastered task are right, none to a hopeless one, and every other one to the rest."""
+    session = learner.session
+    session_tasks, first = session.tasks[0], SMALL.letters + 2
+
+    def replies(policies, questions, luck):
+        kind = session_tasks.kind[questions[:, 0].numpy() - first]
+        tokens = questions[:, None].repeat(1, luck.shape[1], 1)
+        wrong = np.where(kind == MASTERED, 0, np.where(kind == HOPELESS, 1, 2))
+        for row, how in zip(tokens, wrong, strict=True):
+            if how:
+                row[slice(None, None, int(how)), -1] = (row[0, -1] + 1) % SMALL.letters
+        return tokens
+
+    monkeypatch.setattr(reward_learner, "replies_to", replies)
+
+
+@pytest.mark.parametrize("refill", [False, True])
+def test_refill_fills_the_batch_with_groups_that_have_a_signal_and_counts_what_it_draws(refill, monkeypatch):
+    learner = Learner(SMALL, Start(0), 2, refill=refill)
+    scripted(learner, monkeypatch)
+    kind, totals = learner.session.tasks[0].kind, []
+    for _ in range(20):
+        before = learner.trained
+        shown = learner.update(EVENLY)
+        asked = shown.task[0][:: SMALL.replies]
+        signal = np.isin(kind[asked], (LACKING, COIN))
+        totals.append(len(asked))
+        assert learner.trained - before == signal.sum() * SMALL.replies
+        if not refill:
+            assert len(asked) == SMALL.batch
+        elif signal.sum() == SMALL.batch:
+            assert signal[-1], "not a question more than is needed"
+        else:
+            assert len(asked) == CAP * SMALL.batch
+    assert learner.updates == 20
+    assert learner.replies == sum(totals) * SMALL.replies == learner.drawn.sum()
+    part = learner.trained / (20 * SMALL.batch * SMALL.replies)
+    assert part > 0.95 if refill else 0.35 < part < 0.65  # three of the six tasks have a signal
+
+
+def test_the_batch_is_drawn_one_by_one():
+    signal = np.random.default_rng(0).random((500, 12)) < 0.4
+    for row in signal:
+        taken = 0
+        while taken < 12 and row[:taken].sum() < 4:
+            taken += 1
+        assert questions_taken(row, 4) == taken
+
+
+def test_an_update_without_a_signal_leaves_the_policy_as_it_was(monkeypatch):
+    learner = Learner(SMALL, Start(0), 2, refill=False)
+    scripted(learner, monkeypatch)
+    before = [weight.detach().clone() for weight in learner.session.policies.parameters()]
+    learner.update(np.isin(learner.session.tasks[0].kind, (MASTERED, HOPELESS)).astype(float))
+    assert all(torch.equal(*pair) for pair in zip(before, learner.session.policies.parameters(), strict=True))
+    learner.update((learner.session.tasks[0].kind == LACKING).astype(float))
+    assert not all(torch.equal(*pair) for pair in zip(before, learner.session.policies.parameters(), strict=True))
+
+
+def test_rows_that_pass_the_policy_once_change_neither_replies_nor_gradient():
+    session = Learner(SMALL, Start(1), 2, refill=False).session
+    rng = np.random.default_rng(0)
+    batch = made(session.tasks, rng.integers(0, SMALL.tasks, (1, 9)), [rng], "training")
+    luck = torch.from_numpy(rng.random((9, 4, 2))).float()
+    replies = replies_to(session.policies, batch.tokens[0], luck)
+    assert (replies == sampled(session.policies, batch.tokens, luck[None])[0]).float().mean() > 0.98
+    paid = (torch.rand(9, 4, generator=torch.Generator().manual_seed(0)) < 0.5).float()
+    loss_of(session.policies, replies, paid).backward()
+    found = [weight.grad.clone() for weight in session.policies.parameters()]
+    session.policies.zero_grad()
+    said = session.policies(replies.flatten(0, 1)[None])[0].log_softmax(-1)
+    chance = said.gather(-1, replies.flatten(0, 1)[:, -2:, None]).sum((1, 2)).view(9, 4)
+    plain = -sum((paid[q] - paid[q].mean()) @ chance[q] for q in range(9)) / 36
+    plain.backward()
+    for one, weight in zip(found, session.policies.parameters(), strict=True):
+        assert torch.allclose(one, weight.grad, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "arm", [Arm("even", refill=True), Arm("p(1-p)"), Arm("rising", yoked=True), Arm("oracle")], ids=str
+)
+def test_a_run_is_tested_wherever_a_table_reads_it(arm, monkeypatch):
+    for name, value in (("FAMILY", SMALL), ("STAGES", 3), ("STAGE", 64), ("EACH", 48), ("LAST", 192), ("TESTED", (2, 4))):  # fmt: skip
+        monkeypatch.setattr(reward_study, name, value)
+    points = reward_study.played((arm, Start(0)))
+    assert points == reward_study.played((arm, Start(0)))
+    assert (points[0]["updates"], points[0]["replies"]) == (0, 0)
+    assert {2, 4} <= {one["updates"] for one in points}
+    for due in range(48, 193, 48):
+        assert any(due <= one["replies"] < due + CAP * 16 for one in points)
+    for one in points:
+        assert one["trained"] <= one["replies"] == sum(one["drawn"])
+        assert len(one["success"]) == SMALL.tasks
+
+
+def test_what_a_kill_cut_off_is_made_again_and_nothing_else(tmp_path):
+    path, calls = tmp_path / "runs.jsonl", [str(number) for number in range(4)]
+    whole = kept_or_made(path, {key: key * 2 for key in calls}, str.upper, 1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:7])
+    marked = kept_or_made(path, dict.fromkeys(calls, "again"), str.upper, 1)
+    assert [marked[key] == "AGAIN" for key in calls] == [False, False, True, True]
+    assert [marked[key] for key in calls[:2]] == [whole[key] for key in calls[:2]]
+    assert kept_or_made(path, dict.fromkeys(calls, "never"), str.upper, 1) == marked
+
+
+KIND = np.array([MASTERED] * 8 + [LACKING] * 6 + [HOPELESS] * 5 + [COIN] * 5)
+
+
+def stored(slope: float, per_update: int) -> Run:
+    """A run whose lacking tasks learn ``slope`` in each ``EACH`` replies."""
+    points = []
+    for replies in range(0, reward_study.LAST + 1, per_update):
+        updates = replies // per_update
+        if updates in (0, *reward_study.TESTED) or replies // reward_study.EACH > (replies - per_update) // reward_study.EACH:  # fmt: skip
+            learnt = min(1.0, slope * replies / reward_study.EACH)
+            success = np.select([KIND == MASTERED, KIND == LACKING, KIND == COIN], [1.0, learnt, 0.5], 0.0)
+            points.append({"updates": updates, "replies": replies, "trained": replies // 2, "drawn": [replies // 24] * 24, "success": success.tolist()})  # fmt: skip
+    return Run(points, KIND)
+
+
+def test_tables_come_from_stored_tests():
+    slopes = {EVEN: (0.05, 256), EVEN_REFILL: (0.04, 640), RISING: (0.08, 256)}
+    runs = {arm: [[stored(slopes.get(arm, (0.03, 256))[0], slopes.get(arm, (0.03, 256))[1]) for _ in range(2)] for _ in range(4)] for arm in reward_study.ARMS}  # fmt: skip
+    figures = figures_of(runs)
+    at_replies, at_updates = figures["tables"]["92160 replies"], figures["tables"]["360 updates"]
+    assert at_replies[EVEN]["lacking"] == pytest.approx(0.2)
+    assert at_replies[EVEN_REFILL]["lacking"] == pytest.approx(0.16)
+    assert at_updates[EVEN_REFILL]["lacking"] == pytest.approx(0.4)  # 2.5 times the replies of even draws
+    assert at_updates[EVEN_REFILL]["replies"] == 360 * 640
+    assert at_replies[EVEN]["worst"] == pytest.approx(0.2)  # four of the six lacking tasks
+    assert at_replies[EVEN]["trained"] == pytest.approx(0.5)
+    over = at_replies[RISING][f"minus {EVEN_REFILL}"]
+    assert over["lacking"]["mean"] == pytest.approx(0.16)
+    assert over["all"]["mean"] == pytest.approx(0.16 * 6 / 24)
+    reached = figures["reached"]
+    assert reached[EVEN]["replies"]["mean"] == pytest.approx(reward_study.BUDGET)
+    assert reached[RISING]["replies"]["mean"] == pytest.approx(reward_study.BUDGET * 5 / 8, rel=0.02)
+    assert reached["pools"]["never"] == 0
+    rows = lines(at_replies, reached)
+    assert len(rows) == len(reward_study.ARMS)
+    assert rows[0].startswith("| even draws | 360 | 50 |")
+
+
+def test_replies_to_a_level_are_read_between_two_tests():
+    assert needed_for(0.2, [0.3, 0.1]) == 0
+    assert needed_for(0.25, [0.1, 0.2, 0.3]) == pytest.approx(1.5 * reward_study.EACH)
+    assert needed_for(0.9, [0.1, 0.2, 0.3]) == reward_study.LAST
