@@ -19,6 +19,9 @@ import numpy as np
 from benchmarks._command import arguments_of, command, errors_in_one_sentence, record_if_asked
 from benchmarks._points import in_points
 from benchmarks._record import RESULTS
+from engineers.model.prompt import PROMPT_VERSION
+from engineers.model.transcript import read_transcript
+from engineers.shared.errors import UserError
 from envtuning.exam.families import CODES
 from envtuning.exam.hall import Hall
 from envtuning.exam.reading import Reads
@@ -29,6 +32,12 @@ HERE = Path(__file__).parent
 TRANSCRIPTS, KEPT = HERE / "exam_transcripts", HERE.parent / "runs" / "exam_model"
 MODEL = "a large language model"
 ROOTS: dict[Reads, tuple[int, ...]] = {"scores": tuple(range(1000, 1008)), "success": (1000, 1002, 1004, 1005)}
+
+
+def asked_by() -> str:
+    """The prompt's versions in the transcripts, where a replay would refuse them; else empty."""
+    versions = sorted({one.prompt_version for one in read_transcript(TRANSCRIPTS)})
+    return ", ".join(map(str, versions)) if versions != [PROMPT_VERSION] else ""
 
 
 def arms(reads: Reads) -> dict[str, tuple[str, Reads, dict[str, Any]]]:
@@ -71,6 +80,11 @@ def lines(found: dict[str, Any]) -> list[str]:
 def main() -> None:
     arguments = arguments_of(command(__doc__))
     with errors_in_one_sentence():
+        if asked_by():
+            raise UserError(
+                f"the transcripts were asked by version {asked_by()} of the prompt, which is version {PROMPT_VERSION} now: "
+                "check out the commit that benchmarks/results/exam_model.json names"
+            )
         found = {reads: measured(Hall(KEPT), reads) for reads in ROOTS}
     for reads, told in found.items():
         print(

@@ -13,6 +13,7 @@ from engineers.report import SliceResult, Split, StageRecord, wilson
 
 ALL = "all slices"
 QUARTERS = 4
+FALLS = 3  # largest falls of success that a prompt names
 SURE = 1.96  # standard errors of a 95 % interval
 
 
@@ -61,30 +62,75 @@ def chance(stages: Sequence[Overall]) -> float:
     return SURE * math.sqrt(sum(stage.error**2 for stage in stages[-2:]))
 
 
-def without_data(records: Sequence[StageRecord], objective: str) -> list[tuple[str, float]]:
-    """The change of success of every slice over every stage that gave it no data after one that did: on validation, or else in
-    training, from the last half before to the first half after.
+@dataclass(frozen=True)
+class Starved:
+    """A slice that had succeeded and then got far fewer episodes in a stage, or none: both numbers, and its success before and after."""
+
+    name: str
+    episodes: tuple[int, int]
+    success: tuple[float, float]
+
+    @property
+    def change(self) -> float:
+        return self.success[1] - self.success[0]
+
+    def __str__(self) -> str:
+        (many, few), (was, now) = self.episodes, self.success
+        return f"{self.name} {was:.2f} → {now:.2f} ({many} episodes, then {few or 'none'})"
+
+
+def starved(records: Sequence[StageRecord], objective: str) -> list[Starved]:
+    """What became of slices that got at most half the episodes of the stage before, largest fall first: their success on validation after both
+    stages, or else in training, from the last half of the one before. Where there were none, it is that of the first half with some again.
     """
-    changes = []
+    found = []
     for place, (before, after) in enumerate(pairwise(records)):
-        idle = {row.name: row for row in before.training_results} if after.training_results else {}
-        for name in idle.keys() - {row.name for row in after.training_results}:
+        given = {row.name: row for row in after.training_results}
+        for row in before.training_results if given else []:
+            name, few = row.name, given.get(row.name)
+            if few is not None and 2 * few.played > row.played:
+                continue
             was, now = _rate_of(before.results, name, objective), _rate_of(after.results, name, objective)
             if was is None or now is None:
                 later = (row for record in records[place + 2 :] for row in record.training_results if row.name == name)
-                was, now = _in_half(idle[name], -1), _in_half(next(later, None), 0)
-            if was is not None and now is not None:
-                changes.append((name, now - was))
-    return sorted(changes)
+                was = _in_half(row, -1, objective)
+                now = rate_in(few, objective) if few is not None else _in_half(next(later, None), 0, objective)
+            if was and now is not None:
+                found.append(Starved(name, (row.played, few.played if few is not None else 0), (was, now)))
+    return sorted(found, key=lambda one: one.change)
+
+
+def largest_falls(found: Sequence[Starved]) -> list[Starved]:
+    """The ``FALLS`` largest, one of each slice."""
+    of_slice = {one.name: one for one in reversed(found) if one.change < 0}
+    return sorted(of_slice.values(), key=lambda one: one.change)[:FALLS]
+
+
+def until_success(records: Sequence[StageRecord], objective: str) -> tuple[list[int], list[int]]:
+    """Episodes of each slice that began without success in training: until the stage of its first success had ended, and, of those that
+    have none yet, so far.
+    """
+    reached, pending = list[int](), list[int]()
+    for name in dict.fromkeys(row.name for record in records for row in record.training_results):
+        rows = [row for record in records for row in record.training_results if row.name == name]
+        first = next((place for place, row in enumerate(rows) if rate_in(row, objective)), None)
+        if first is None:
+            pending.append(sum(row.played for row in rows))
+        elif first > 0:
+            reached.append(sum(row.played for row in rows[: first + 1]))
+    return sorted(reached), sorted(pending)
 
 
 def _rate_of(results: Sequence[SliceResult], name: str, objective: str) -> float | None:
     return next((rate_in(result, objective) for result in results if result.name == name), None)
 
 
-def _in_half(result: SliceResult | None, half: int) -> float | None:
-    split = result.halves[half] if result is not None and result.halves else None
-    return None if split is None else split.succeeded / split.episodes
+def _in_half(result: SliceResult | None, half: int, objective: str) -> float | None:
+    """Success in one half of a stage; in all of it, where the half had no episodes or halves are not told."""
+    if result is None:
+        return None
+    split = result.halves[half] if result.halves else None
+    return rate_in(result, objective) if split is None else split.succeeded / split.episodes
 
 
 def quarters(training: dict[str, Any], objective: str) -> tuple[str, list[float]]:

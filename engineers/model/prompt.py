@@ -7,10 +7,12 @@ Every text passes ``scrub`` before it is sent: no keys, no file paths, no enviro
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from engineers.model import figures, rows
@@ -29,7 +31,7 @@ from engineers.space import Space
 if TYPE_CHECKING:
     import jinja2
 
-PROMPT_VERSION: Final = 3  # increases when the words for a report change; transcripts have theirs
+PROMPT_VERSION: Final = 4  # increases when the words for a report change; transcripts have theirs
 QUOTED = 4_000  # characters of a bad reply that are quoted back to its writer
 TEMPLATES = Path(__file__).parent / "templates"
 _MARK = "\ue000"  # a private-use character
@@ -163,6 +165,9 @@ def _render(
     now, objective = report.records()[-1], report.objective
     weights, told_stages = shown.weights(report.target), [*material.history[::-1], now]
     stages = figures.by_stage(told_stages, objective, weights)
+    slices = dict.fromkeys([*shown.asked(), *(row.name for stage in told_stages for row in stage.training_results)])
+    past = report.records() if context.history != "none" else [now]
+    starved = figures.starved(past, objective) if context.metrics else []
     quarters_of, quarters = figures.quarters(report.training, objective)
     several_kinds = len({kind for stage in told_stages for row in stage.results for kind in row.failures}) > 1
     asked, (stats, alike) = shown.asked(), split_stats(material.environment_stats, shown.asked())
@@ -180,12 +185,20 @@ def _render(
         "quarters_of": quarters_of,
         "splits": material.splits,
         "in_interval": figures.in_interval,
-        "outcomes": _outcomes(report, told_stages, shown, with_failures=context.failures),
+        "outcomes": _outcomes(report, told_stages, past, slices, with_failures=context.failures),
+        "earlier": [stage.stage for stage in told_stages[:-1]],
         "outcomes_in_words": report.outcomes_in_words,
         "score_in_words": report.score_in_words,
+        "blind": rows.blind_for_all(slices, report.blind_scores),
+        "validated": any(stage.results for stage in past),
         "trained": sum(result.played for result in report.training_results),
+        "sum_of_shares": sum(shown.weights(report.config).values()),
         "scored": context.metrics and rows.have_scores(told_stages, objective),
-        "forgotten": figures.without_data(told_stages, objective) if context.metrics else [],
+        "starved": starved,
+        # Plus 0.0, lest it be told as -0.00.
+        "change_of_starved": round(fmean(one.change for one in starved), 2) + 0.0 if starved else 0.0,
+        "falls": figures.largest_falls(starved),
+        "until_success": figures.until_success(past, objective),
         "own_config_results": report.own_config_results,
         "target": told,
         "target_words": report.target_words if context.target else "",
@@ -222,7 +235,9 @@ def _render(
         "drawn": drawn,
         "compact": compact,
         "knobs_of": lambda config: compact_json(shown.editable(shown.in_use(config))),
-        "shown_config": shown.since if context.changes else lambda record, before: shown.whole(record),
+        "shown_config": partial(shown.since, target=told)
+        if context.changes
+        else lambda record, before: shown.whole(record),
     }
     system = _template("system.md.j2").render(words)
     user = _template(template).render(words, report=_template("report.md.j2").render(words))
@@ -265,12 +280,22 @@ def _occurring(report: StageReport) -> dict[str, str]:
 
 
 def _outcomes(
-    report: StageReport, stages: Sequence[StageRecord], shown: ShownConfigs, *, with_failures: bool
+    report: StageReport,
+    stages: Sequence[StageRecord],
+    past: Sequence[StageRecord],
+    slices: Collection[str],
+    *,
+    with_failures: bool,
 ) -> dict[str, str]:
-    """What training showed of every slice; empty if the trainee gives no outcomes."""
+    """What training showed of every slice in these stages, and its episodes in all the ``past``; empty if the trainee gives no outcomes."""
     if not any(stage.training_results for stage in stages):
         return {}
-    return rows.training_rows(stages, shown.asked(), report.objective, report.blind_scores, with_failures=with_failures)
+    episodes = Counter[str]()
+    for stage in past:
+        episodes.update({result.name: result.played for result in stage.training_results})
+    return rows.training_rows(
+        stages, slices, report.objective, report.blind_scores, episodes, with_failures=with_failures
+    )
 
 
 def _names_kinds(results: Sequence[SliceResult]) -> bool:

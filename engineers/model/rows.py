@@ -59,7 +59,9 @@ def metric_of(result: SliceResult, metric: str) -> str:
 
 
 def interval_of(rate: float, episodes: int) -> str:
-    """Wilson's interval. For a mean of scores it is too wide rather than too narrow, because scores vary less than successes."""
+    """Wilson's interval. For a mean of scores it is too wide rather than too narrow, because scores vary less than successes; a prompt
+    says so.
+    """
     low, high = wilson(rate, episodes)
     return f"{rate:.2f} [{low:.2f}, {high:.2f}]"
 
@@ -70,41 +72,48 @@ def have_scores(stages: Iterable[StageRecord], objective: str) -> bool:
     return any(result.score is not None and result.score != result.rate(objective) for result in rows)
 
 
+def blind_for_all(slices: Iterable[str], blind: Mapping[str, float]) -> str:
+    """The score of a blind guess, where it is the same for all of these slices; else empty."""
+    levels = {f"{blind[name]:.2f}" if name in blind else "" for name in slices}
+    return levels.pop() if len(levels) == 1 else ""
+
+
 def training_rows(
     stages: Sequence[StageRecord],
-    slices: Iterable[str],
+    slices: Collection[str],
     objective: str,
     blind: Mapping[str, float],
+    episodes: Mapping[str, int],
     *,
     with_failures: bool,
 ) -> dict[str, str]:
-    """For each slice what training showed, in the last of these stages or the last that had data, then in those before it."""
+    """For each slice what training showed: in the last of these stages, then in those before it up to the last that had data, and how
+    many ``episodes`` it had in all.
+    """
     scored = have_scores(stages, objective)
-    tables = [(stage.stage, {result.name: result for result in stage.training_results}) for stage in stages]
-    names = dict.fromkeys([*slices, *(name for _, table in tables for name in table)])
+    tables = [{result.name: result for result in stage.training_results} for stage in stages]
+    each_blind = {} if blind_for_all(slices, blind) else blind
     told, never = dict[str, str](), list[str]()
-    for name in names:
-        seen = [(number, table.get(name)) for number, table in tables]
-        while seen and seen[-1][1] is None:
+    for name in slices:
+        seen = [table.get(name) for table in tables]
+        while seen and seen[-1] is None:
             seen.pop()
         if not seen:
             never.append(name)
             continue
-        *before, (number, last) = seen
-        assert last is not None, "trailing stages without a row are gone"
-        is_now = number == stages[-1].stage
-        parts = [] if is_now else [f"no episodes in this stage; stage {number} had"]
-        parts.append(_outcome(last, objective, blind.get(name), scored=scored))
-        if is_now and last.halves:
-            parts.append(f"; halves of the stage: {', '.join(_half(half, scored=scored) for half in last.halves)}")
-        if last.repeats is not None:
-            parts.append(f"; seen before: {last.repeats.succeeded} of {last.repeats.episodes}")
-        if with_failures and (lost := kinds(last)):
-            parts.append(f"; {lost}")
+        is_now = len(seen) == len(stages)
+        before, last = (seen[:-1], seen[-1]) if is_now else (seen, None)
+        if last is not None:
+            parts = [_outcome(last, objective, each_blind.get(name), scored=scored)]
+            parts += [f"halves {', '.join(_half(half, scored=scored) for half in last.halves)}"] if last.halves else []
+            parts += [f"seen before: {last.repeats.succeeded} of {last.repeats.episodes}"] if last.repeats else []
+            parts += [lost] if with_failures and (lost := kinds(last)) else []
+        else:
+            parts = [f"no episodes since stage {stages[len(seen) - 1].stage}"]
         if before:
-            earlier = (f"stage {number} {_short(result, objective, scored=scored)}" for number, result in before)
-            parts.append(f"; before: {', '.join(earlier)}")
-        told[name] = "".join(parts) if is_now else f"{parts[0]} {''.join(parts[1:])}"
+            parts.append(f"before: {', '.join(_short(result, objective, scored=scored) for result in before)}")
+            parts.append(f"total {episodes[name]}")
+        told[name] = "; ".join(parts)
     return told | ({", ".join(never): "no episodes so far"} if never else {})
 
 

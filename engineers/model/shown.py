@@ -115,8 +115,10 @@ class ShownConfigs:
         """An earlier config, switched-off slices and all."""
         return compact_json(self.editable(record.config))
 
-    def since(self, record: StageRecord, before: StageRecord | None) -> str:
-        """An earlier config without switched-off slices; after another one, only the differences."""
+    def since(self, record: StageRecord, before: StageRecord | None, target: Mapping[str, Any] | None = None) -> str:
+        """An earlier config without switched-off slices; after another one, only the differences. The target's own are not told again."""
+        if before is None and target and self.editable(record.config) == self.editable(target):
+            return "as in the target"
         if before is None:
             return compact_json(self.editable(self.in_use(record.config)))
         turned = self._turned(before.config, record.config)

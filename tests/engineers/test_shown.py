@@ -120,6 +120,8 @@ def test_an_earlier_config_is_shown_by_what_changed_since_the_one_before(kitchen
     said = shown(kitchen, ["menu.*.share", "menu.*.heat"]).since
     first = record(0, stew={"share": 0.0})
     assert said(first, None) == '{"menu": {"soup": {"share": 0.5, "heat": 100.0}}}'
+    assert said(first, None, menu(kitchen)) == said(first, None)
+    assert said(first, None, first.config) == "as in the target"
     assert said(record(1, stew={"share": 0.0, "heat": 7.0}), first) == "as in stage 0"  # nothing is drawn by it
     assert said(record(1, soup={"heat": 90.5}), first) == (
         "since stage 0 menu.soup.heat 100 → 90.5, menu.stew.share 0 → 0.5, menu.stew.heat 150"

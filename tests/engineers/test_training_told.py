@@ -67,15 +67,22 @@ def test_a_slice_has_its_count_its_interval_its_score_and_the_stages_before(told
     text = text_of(told, config)
     assert "It sampled.\nA score is how hot it is." in text
     assert rows_of(text, "What training showed")["soup"] == (
-        "0 of 800, 0.00 [0.00, 0.00]; score 0.50 [0.47, 0.53], a blind guess 0.08; halves of the stage: none, "
-        "0 of 800 (0.50); seen before: 150 of 200; before: stage 0 0 of 400 (0.31)"
+        "0 of 800, 0.00 [0.00, 0.00]; score 0.50 [0.47, 0.53], a blind guess 0.08; halves none, "
+        "0 of 800 (0.50); seen before: 150 of 200; before: 0 of 400 (0.31); total 1400"
     )
+    assert "; before: stage 0, scores in brackets" in text
+    assert "A score's interval takes every episode as all right or all wrong" in text
+
+
+def test_a_blind_guess_that_is_alike_everywhere_is_told_once(told, config):
+    alike = told.model_copy(update={"blind_scores": dict.fromkeys(("soup", "stew", "cake"), 0.05)})
+    assert text_of(alike, config).count("blind guess") == 1
+    assert "A blind guess scores 0.05." in text_of(alike, config)
 
 
 def test_a_slice_without_data_keeps_its_last_figures_and_their_stage(told, config):
     rows = rows_of(text_of(told, config), "What training showed")
-    said = "no episodes in this stage; stage 0 had 90 of 100, 0.90 [0.83, 0.94]; score 0.95 [0.89, 0.98], a blind guess 0.25"
-    assert rows["stew"] == said
+    assert rows["stew"] == "no episodes since stage 0; before: 90 of 100 (0.95); total 100"
     assert rows["cake"] == "no episodes so far"
     bare = told.model_copy(update={"history": []})
     assert rows_of(text_of(bare, config), "What training showed")["cake, stew"] == "no episodes so far"
@@ -90,29 +97,111 @@ def test_without_partial_credit_no_score_is_told(told, config):
     assert "its score rises" in text_of(told, config).split("# Guideline")[1]
 
 
-def test_a_guideline_says_what_this_run_has_shown_of_a_slice_without_data(told, config):
-    line = next(line for line in text_of(told, config).splitlines() if "without data is forgotten" in line)
-    assert line.endswith("In this run, success changed over a stage without data by: stew -0.30.")
+def guideline_of(report, config, about):
+    text = text_of(report, config).split("# Guideline")[1]
+    return next(line for line in text.splitlines() if about in line)
+
+
+def test_a_guideline_says_what_this_run_has_shown_of_slices_with_less_data_or_none(told, config):
+    line = guideline_of(told, config, "without data is forgotten")
+    assert line.endswith(
+        "changed their success by -0.30 in the only case, most: stew 0.90 → 0.60 (100 episodes, then none)."
+    )
     first = told.model_copy(update={"history": []})
-    assert "This run has not yet shown how fast." in text_of(first, config)
+    assert guideline_of(first, config, "without data").endswith("so keep a little of the old.")
 
 
-def test_where_nothing_is_validated_forgetting_is_seen_in_training(told):
-    whole = Split(episodes=50, succeeded=45, score=0.9)
-    rows = [trained("soup", 1, 2, 0.5)], [trained("stew", 90, 100, 0.9, [whole, whole]), trained("soup", 1, 2, 0.5)]
-    low = trained("stew", 60, 100, 0.7, [Split(episodes=50, succeeded=20, score=0.5), whole])
-    tables = [rows[1], rows[0], [low]]
-    records = [
-        StageRecord(stage=stage, config={}, results=[], training_results=table) for stage, table in enumerate(tables)
+def test_what_had_nothing_to_forget_is_no_case_of_forgetting(told, config):
+    """Soup got no data, but never had a success; stew got more."""
+    now = [trained("stew", 95, 200, 0.6)]
+    report = told.model_copy(update={"results": [], "training_results": now})
+    report.history[0].results.clear()
+    assert figures.starved(report.records(), "valid_rate") == []
+    assert "had succeeded" not in text_of(report, config)
+
+
+def stages_of(*tables):
+    return [
+        StageRecord(stage=stage, config={}, results=[], training_results=list(table))
+        for stage, table in enumerate(tables)
     ]
-    assert figures.without_data(records, "valid_rate") == [("stew", pytest.approx(-0.5))]
-    assert figures.without_data(records[:2], "valid_rate") == []
+
+
+def test_where_nothing_is_validated_forgetting_is_seen_in_training():
+    whole, some = Split(episodes=50, succeeded=45, score=0.9), trained("soup", 1, 2, 0.5)
+    low = trained("stew", 60, 100, 0.7, [Split(episodes=50, succeeded=20, score=0.5), whole])
+    records = stages_of([trained("stew", 90, 100, 0.9, [whole, whole]), some], [some], [low])
+    shown = figures.starved(records, "valid_rate")
+    assert [(one.name, one.episodes) for one in shown] == [("stew", (100, 0))]
+    assert shown[0].change == pytest.approx(-0.5), "of the first half with data again"
+    assert figures.starved(records[:2], "valid_rate") == []
+
+
+def test_of_many_slices_with_less_data_the_largest_falls_are_named_once_each():
+    first = [trained(name, 90, 100, 0.9) for name in "abcde"]
+    later = [trained(name, won, 20, 0.5) for name, won in zip("abcde", (2, 4, 6, 8, 20), strict=True)]
+    last = [trained("a", 1, 10, 0.5), trained("b", 0, 11, 0.5)]
+    shown = figures.starved(stages_of(first, later, last), "valid_rate")
+    assert len(shown) == 6, "b got more than half of 20"
+    assert [str(one) for one in figures.largest_falls(shown)] == [
+        "a 0.90 → 0.10 (100 episodes, then 20)",
+        "b 0.90 → 0.20 (100 episodes, then 20)",
+        "c 0.90 → 0.30 (100 episodes, then 20)",
+    ]
+    assert figures.largest_falls([one for one in shown if one.name == "e"]) == [], "it rose"
+
+
+def test_how_much_data_is_much_is_told_in_episodes_of_this_run(told, config):
+    about = "after much data"
+    assert guideline_of(told, config, about).endswith(
+        "no slice that began without success has succeeded yet, with at most 1400 episodes."
+    )
+    risen = told.model_copy(update={"training_results": [trained("soup", 1, 800, 0.5)]})
+    assert "had had 1200 episodes by the end of the stage of their first success" in guideline_of(risen, config, about)
+    unseen = told.model_copy(update={"training_results": [], "history": []})
+    assert "has not succeeded in several stages" in text_of(unseen, config)
+
+
+def test_episodes_until_success_are_counted_over_stages_and_repeats():
+    again = Split(episodes=30, succeeded=0, score=0.0)
+    tables = (
+        [trained("a", 0, 10, 0), trained("b", 0, 20, 0, repeats=again), trained("c", 5, 5, 1)],
+        [trained("b", 0, 20, 0)],
+        [trained("a", 3, 40, 0.2), trained("b", 0, 20, 0)],
+        [trained("a", 40, 40, 1)],
+    )
+    assert figures.until_success(stages_of(*tables), "valid_rate") == ([50], [90])
+
+
+def test_a_run_without_validation_says_so_once_and_has_no_empty_table(told, config):
+    bare = told.model_copy(update={"results": []})
+    bare.history[0].results.clear()
+    text = text_of(bare, config)
+    assert text.count("No stage was validated: training is all that was measured.") == 1
+    assert "on validation" not in text
+    assert "no validation episodes" not in text
+
+
+def test_a_stage_that_was_not_validated_says_so_where_others_were(told, config):
+    text = text_of(told.model_copy(update={"results": []}), config)
+    assert "- no validation episodes in this stage" in text
+    assert "No stage was validated" not in text
+
+
+def test_the_length_of_an_answer_is_told(told, config):
+    assert "each of one sentence of at most 20 words" in text_of(told, config)
+
+
+def test_a_config_that_is_the_target_s_is_not_told_again(told, config):
+    assert "Stage 0: as in the target\n" in text_of(told, config)
+    untold = CONTEXTS["informed"].model_copy(update={"target": False})
+    assert 'Stage 0: {"menu"' in text_of(told, config, untold)
 
 
 def test_how_many_questions_a_share_is(told, config):
     said = text_of(told, config).split("# The knobs")[1]
     assert "divided by the sum of all shares" in said
-    assert "had 1,000 training episodes, so a tenth of that sum was about 100 of them" in said
+    assert "had 1,000 training episodes and its shares add up to 0.5, so a share of 0.1 was about 200 of them" in said
 
 
 def test_to_ease_is_advised_only_where_a_knob_can(told, config):
