@@ -11,11 +11,9 @@ ones. The configs, the doses, the target and the rounds left stay the run's own.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -25,7 +23,7 @@ from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob
 from engineers.proposal import Proposal
-from engineers.report import SliceResult, Split, StageRecord, StageReport
+from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import natural_key
 from engineers.shared.sentences import in_sentences
 from engineers.shared.untrusted import NotReadable, parsed, read_bytes
@@ -35,6 +33,7 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 Told = Callable[[StageReport], StageReport]
 Run = Sequence[StageReport]  # a run's reports, one for each stage, in order
 
+TABLES = ("results", "training_results", "own_config_results")  # of a report, and of an earlier stage's record
 # Entries of `training` that are settings and not outcomes.
 DOSE = ("round", "rounds", "iterations", "why_it_ended")
 DOSE_PREFIXES = ("trained_", "validated_")
@@ -68,21 +67,14 @@ class ControlledEngineer(Engineer):
         return self.engineer.propose(self.told(report), current, editable)
 
 
-def average(engineer: Engineer, runs: Sequence[Run]) -> ControlledEngineer:
-    """The engineer with the mean outcomes of these runs."""
-    mean = mean_run(runs)
-    return ControlledEngineer(engineer, lambda report: with_outcomes_of(mean, report), "average", Tier.FAMILY)
+def average(engineer: Engineer, run: Run) -> ControlledEngineer:
+    """The engineer with the outcomes of this run, usually the mean of several."""
+    return ControlledEngineer(engineer, lambda report: with_outcomes_of(run, report), "average", Tier.FAMILY)
 
 
 def permuted(engineer: Engineer, seed: int) -> ControlledEngineer:
     """The engineer with its own outcomes under other slices' names."""
     return ControlledEngineer(engineer, lambda report: under_other_names(report, seed), "permuted", engineer.tier)
-
-
-def save_run(path: Path, run: Run, **made_by: Any) -> None:
-    """Reports for ``average/ENGINEER`` to read, with how they were made."""
-    reports = [report.model_dump(mode="json") for report in run]
-    path.write_text(json.dumps({**made_by, "reports": reports}, indent=1) + "\n", encoding="utf-8")
 
 
 def read_run(path: Path) -> list[StageReport]:
@@ -93,7 +85,7 @@ def read_run(path: Path) -> list[StageReport]:
             raise ValueError(f"{path} does not exist: give the file of a run's reports")
         found = parsed(content)
         if not isinstance(found, dict) or not found.get("reports"):
-            raise ValueError(f"{path} holds no reports: give a file that save_run wrote")
+            raise ValueError(f"{path} holds no reports: give one that `python -m benchmarks.average_self` wrote")
         return TypeAdapter(list[StageReport]).validate_python(found["reports"])
     except NotReadable as error:
         raise ValueError(f"{path} {error}") from error
@@ -103,7 +95,7 @@ def read_run(path: Path) -> list[StageReport]:
 
 def make_average(engineer: str, *, reports: str | Path, **options: Any) -> ControlledEngineer:
     """``average/ENGINEER``, with the outcomes in the file ``reports``."""
-    return average(registry.named_in_a_file(engineer, options), [read_run(Path(reports))])
+    return average(registry.named_in_a_file(engineer, options), read_run(Path(reports)))
 
 
 @reads({"permutation": PLAIN})
@@ -120,10 +112,8 @@ def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
         )
     theirs = run[report.stage]
     return report.model_copy(
-        update={
-            "results": _rows(report.results, theirs.results),
-            "training_results": _rows(report.training_results, theirs.training_results),
-            "own_config_results": _rows(report.own_config_results, theirs.own_config_results),
+        update=_tables(report, theirs)
+        | {
             "failure_cases": theirs.failure_cases,
             "behaviour": {name: theirs.behaviour[name] for name in report.behaviour if name in theirs.behaviour},
             "splits": {name: theirs.splits[name] for name in report.splits if name in theirs.splits},
@@ -138,33 +128,21 @@ def under_other_names(report: StageReport, seed: int) -> StageReport:
     other = _exchange([row.name for row in report.results], seed)
     trained = _exchange([row.name for row in report.training_results], seed)
     return report.model_copy(
-        update={
-            "results": _renamed(report.results, seed),
-            "training_results": _renamed(report.training_results, seed),
+        update=_renamed_tables(report, seed)
+        | {
             "blind_scores": {trained.get(name, name): score for name, score in report.blind_scores.items()},
-            "own_config_results": _renamed(report.own_config_results, seed),
             "failure_cases": [
                 case.model_copy(update={"slice": other.get(case.slice, case.slice)}) for case in report.failure_cases
             ],
             "behaviour": {other.get(name, name): numbers for name, numbers in report.behaviour.items()},
             "splits": {other.get(name, name): parts for name, parts in report.splits.items()},
-            "history": [
-                record.model_copy(
-                    update={
-                        "results": _renamed(record.results, seed),
-                        "training_results": _renamed(record.training_results, seed),
-                        "own_config_results": _renamed(record.own_config_results, seed),
-                    }
-                )
-                for record in report.history
-            ],
+            "history": [record.model_copy(update=_renamed_tables(record, seed)) for record in report.history],
         }
     )
 
 
-def mean_run(runs: Sequence[Run]) -> list[StageReport]:
-    """One report a stage: the mean outcomes over the runs, as far as the shortest goes. Shows no failed case."""
-    return [_mean(reports) for reports in zip(*runs, strict=False)]
+def _renamed_tables(told: StageReport | StageRecord, seed: int) -> dict[str, list[SliceResult]]:
+    return {name: _renamed(getattr(told, name), seed) for name in TABLES}
 
 
 def _renamed(rows: Sequence[SliceResult], seed: int) -> list[SliceResult]:
@@ -180,18 +158,13 @@ def _exchange(names: Sequence[str], seed: int) -> dict[str, str]:
 
 
 def _record(record: StageRecord, theirs: StageReport) -> StageRecord:
-    return record.model_copy(
-        update={
-            "results": _rows(record.results, theirs.results),
-            "training_results": _rows(record.training_results, theirs.training_results),
-            "own_config_results": _rows(record.own_config_results, theirs.own_config_results),
-            "training": {
-                name: value
-                for name, value in _training(record.training, theirs.training).items()
-                if isinstance(value, int | float)
-            },
-        }
-    )
+    training = _training(record.training, theirs.training)
+    numbers = {name: value for name, value in training.items() if isinstance(value, int | float)}
+    return record.model_copy(update=_tables(record, theirs) | {"training": numbers})
+
+
+def _tables(own: StageReport | StageRecord, theirs: StageReport) -> dict[str, Any]:
+    return {name: _rows(getattr(own, name), getattr(theirs, name)) for name in TABLES}
 
 
 def _rows(own: Sequence[SliceResult], theirs: Sequence[SliceResult]) -> list[SliceResult]:
@@ -208,70 +181,3 @@ def _training(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, An
 
 def _is_dose(name: str) -> bool:
     return name in DOSE or name.startswith(DOSE_PREFIXES)
-
-
-def _mean(reports: Sequence[StageReport]) -> StageReport:
-    return reports[0].model_copy(
-        update={
-            "results": _mean_rows([report.results for report in reports]),
-            "training_results": _mean_rows([report.training_results for report in reports]),
-            "own_config_results": _mean_rows([report.own_config_results for report in reports]),
-            "failure_cases": [],
-            "behaviour": {
-                name: _mean_numbers([report.behaviour[name] for report in reports if name in report.behaviour])
-                for name in dict.fromkeys(name for report in reports for name in report.behaviour)
-            },
-            "splits": _mean_splits([report.splits for report in reports]),
-            "training": _mean_training([report.training for report in reports]),
-            "history": [],
-        }
-    )
-
-
-def _mean_rows(tables: Sequence[Sequence[SliceResult]]) -> list[SliceResult]:
-    names = dict.fromkeys(row.name for table in tables for row in table)
-    return [_mean_row([row for table in tables for row in table if row.name == name]) for name in names]
-
-
-def _mean_row(rows: Sequence[SliceResult]) -> SliceResult:
-    kinds = dict.fromkeys(kind for row in rows for kind in row.failures)
-    return SliceResult(
-        name=rows[0].name,
-        episodes=round(fmean(row.episodes for row in rows)),
-        metrics=_mean_numbers([row.metrics for row in rows]),
-        failures={kind: round(fmean(row.failures.get(kind, 0) for row in rows)) for kind in kinds},
-    )
-
-
-def _mean_splits(tables: Sequence[Mapping[str, Mapping[str, Split]]]) -> dict[str, dict[str, Split]]:
-    """The parts that all runs have, with the mean of their counts, rounded."""
-    shared = [name for name in tables[0] if all(name in table for table in tables)]
-    return {
-        name: {
-            part: Split(
-                episodes=round(fmean(table[name][part].episodes for table in tables)),
-                succeeded=round(fmean(table[name][part].succeeded for table in tables)),
-            )
-            for part in tables[0][name]
-            if all(part in table[name] for table in tables)
-        }
-        for name in shared
-    }
-
-
-def _mean_numbers(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = dict.fromkeys(name for table in tables for name in table)
-    return {name: fmean(table[name] for table in tables if name in table) for name in names}
-
-
-def _mean_training(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Numbers, and curves point by point as far as the shortest goes."""
-    numbers = [{name: v for name, v in table.items() if isinstance(v, int | float)} for table in tables]
-    curves: dict[str, list[Sequence[float]]] = {}
-    for table in tables:
-        for name, value in table.items():
-            if isinstance(value, list):
-                curves.setdefault(name, []).append(value)
-    return _mean_numbers(numbers) | {
-        name: [fmean(point) for point in zip(*found, strict=False)] for name, found in curves.items()
-    }

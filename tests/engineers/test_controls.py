@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import engineers
+from benchmarks.average_self import mean_run, save_run
 from engineers import ChatError, Engineer, SliceResult, StageRecord, StageReport
-from engineers.controls import average, mean_run, permuted, save_run, under_other_names, with_outcomes_of
+from engineers.controls import average, permuted, under_other_names, with_outcomes_of
 from engineers.knobs import KnobError, find_knobs
 from mapf_frozenlake import LakeConfig
 
@@ -64,7 +65,7 @@ def test_another_run_gives_its_outcomes_and_nothing_else():
 def test_an_engineer_told_of_another_run_answers_as_if_its_outcomes_were_its_own():
     rules = engineers.make("rules")
     editable = ("slices.*.share", "slices.*.hole_ratio")
-    answer = average(rules, [OTHER]).propose(OWN[1], EASY, editable).config
+    answer = average(rules, OTHER).propose(OWN[1], EASY, editable).config
     assert answer == rules.propose(with_outcomes_of(OTHER, OWN[1]), EASY, editable).config
     assert answer != rules.propose(OWN[1], EASY, editable).config
 
@@ -90,7 +91,7 @@ def test_the_average_is_the_mean_of_the_development_runs():
     assert told_rates(mean[1].results) == {"5": pytest.approx(0.65), "6": pytest.approx(0.55)}
     assert mean[1].results[0].failures == {"hole": 35}
     assert mean[1].training["curve"] == [0.0, 1.0]
-    told = average(engineers.make("fixed"), [OWN, OTHER]).told(OWN[0])
+    told = average(engineers.make("fixed"), mean).told(OWN[0])
     assert told_rates(told.results) == {"5": pytest.approx(0.4), "6": pytest.approx(0.3)}
     assert told.failure_cases == []
 
@@ -115,9 +116,9 @@ def test_one_permutation_holds_for_results_cases_behaviour_and_history():
 
 def test_the_name_says_which_control_it_is():
     rules = engineers.make("rules")
-    names = [made.name for made in (average(rules, [OTHER]), permuted(rules, 0))]
+    names = [made.name for made in (average(rules, OTHER), permuted(rules, 0))]
     assert names == ["rules (average)", "rules (permuted)"]
-    assert all(isinstance(made, engineers.Engineer) for made in (average(rules, [OTHER]), permuted(rules, 0)))
+    assert all(isinstance(made, engineers.Engineer) for made in (average(rules, OTHER), permuted(rules, 0)))
 
 
 def test_a_control_is_made_by_its_name_with_all_that_a_loop_gives(tmp_path):
@@ -129,7 +130,7 @@ def test_a_control_is_made_by_its_name_with_all_that_a_loop_gives(tmp_path):
     made = engineers.make("average/rules", reports=reports, **given)
     assert (
         made.propose(OWN[1], EASY, editable).config
-        == average(rules, [OWN, OTHER]).propose(OWN[1], EASY, editable).config
+        == average(rules, mean_run([OWN, OTHER])).propose(OWN[1], EASY, editable).config
     )
     turned = engineers.make("permuted/rules", permutation=3, **given)
     assert turned.told(OWN[1]) == permuted(rules, 3).told(OWN[1])
