@@ -24,37 +24,11 @@ _FILE_PATH = re.compile(
 )
 _HOMES = frozenset(["home", "Users", "root"])
 # Beginnings of a machine's paths. A report may have other paths, of files in an environment's simulation.
-_MACHINE = _HOMES | frozenset(
-    [
-        "Applications",
-        "Library",
-        "System",
-        "Volumes",
-        "bin",
-        "boot",
-        "data",
-        "dev",
-        "etc",
-        "lib",
-        "lib64",
-        "lost+found",
-        "media",
-        "mnt",
-        "nix",
-        "opt",
-        "private",
-        "proc",
-        "run",
-        "sbin",
-        "scratch",
-        "snap",
-        "srv",
-        "sys",
-        "tmp",
-        "usr",
-        "var",
-    ]
+_TOP_FOLDERS = (
+    "Applications Library System Volumes bin boot data dev etc lib lib64 lost+found media mnt nix opt private proc "
+    "run sbin scratch snap srv sys tmp usr var"
 )
+_MACHINE = _HOMES | frozenset(_TOP_FOLDERS.split())
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Z_]{3,}%")
 
 _protected: set[str] = set()

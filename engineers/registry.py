@@ -74,31 +74,13 @@ TIMED = ("openai", "gemini", "litellm", "server", "local")
 
 CONTEXT_UNLESS_GIVEN = {"human": "full"}
 
-# Options that a loop gives to every engineer; an engineer that does not take one is made without it.
-COMMON_OPTIONS = (
-    "seed",
-    "space",
-    "guard",
-    "context",
-    "transcript",
-    "ledger",
-    "desk",
-    "max_attempts",
-    "max_cost",
-    "max_total_tokens",
-)
-
-
-# Those of them that a file may give to any engineer; guard, transcript, ledger and desk are the loop's own.
+# Options that a loop gives to every engineer; an engineer that does not take one is made without it. A file may give these to any:
 COMMON_FROM_FILE: Allowed = {
-    "seed": PLAIN,
-    "space": DATA,
-    "context": DATA,
-    "max_attempts": PLAIN,
-    "max_cost": PLAIN,
-    "max_total_tokens": PLAIN,
+    **dict.fromkeys(("seed", "max_attempts", "max_cost", "max_total_tokens"), PLAIN),
+    **dict.fromkeys(("space", "context"), DATA),
 }
-LOOPS_OWN = tuple(name for name in COMMON_OPTIONS if name not in COMMON_FROM_FILE)
+LOOPS_OWN = ("guard", "transcript", "ledger", "desk")
+COMMON_OPTIONS = (*COMMON_FROM_FILE, *LOOPS_OWN)
 
 POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,

@@ -18,12 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
-KNOWN = (
-    "engineers",
-    "envtuning",
-    "mapf_frozenlake",
-    "stable_baselines3",
-)  # packages that need no permission
+KNOWN = ("engineers", "envtuning", "mapf_frozenlake", "stable_baselines3")  # packages that need no permission
 HOST, OPTION = "host:", "option:"  # prefixes of the names of hosts and options
 ADDRESS = re.compile(  # an address that every HTTP library reads in the same way: ASCII, at most one @, no backslash
     r"https?://(?:[\w.~%:-]*@)?(?P<host>\w(?:[\w.-]*\w)?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:/[\w.~%+:/-]*)?(?:\?[\w.~%&=-]*)?",

@@ -12,54 +12,13 @@ from envtuning.worlds.bfcl.documents import parameters, required
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 MOST = 2  # likely tools that a hint names
-COMMON = frozenset(
-    [
-        "a",
-        "all",
-        "an",
-        "and",
-        "are",
-        "be",
-        "been",
-        "before",
-        "by",
-        "can",
-        "cannot",
-        "data",
-        "during",
-        "error",
-        "execution",
-        "for",
-        "from",
-        "get",
-        "has",
-        "have",
-        "here",
-        "id",
-        "in",
-        "info",
-        "information",
-        "invalid",
-        "is",
-        "it",
-        "list",
-        "must",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "set",
-        "status",
-        "the",
-        "to",
-        "user",
-        "view",
-        "when",
-        "with",
-        "your",
-        "you",
-    ]
+_COMMON = (
+    "a all an and are be been before by can cannot data during error execution for from get has have here id in info "
+    "information invalid is it list must no not of on or set status the to user view when with your you"
+)
+COMMON = frozenset(_COMMON.split())
+MAKING = frozenset(
+    ["create", "post", "add", "book", "place", "register", "purchase", "send", "fund", "comment", "buy", "fill"]
 )
 
 
@@ -108,22 +67,8 @@ def producers(argument: str, tools: Sequence[dict[str, Any]], asker: str, said: 
 
 def makers(message: str, tools: Sequence[dict[str, Any]]) -> list[str]:
     """Tools that make what a message reports as missing: book_flight for a booking, post_tweet for a tweet."""
-    making = {
-        "create",
-        "post",
-        "add",
-        "book",
-        "place",
-        "register",
-        "purchase",
-        "send",
-        "fund",
-        "comment",
-        "buy",
-        "fill",
-    }
     words = _stems(message) - COMMON
-    return [name for name in (tool["name"] for tool in tools) if _stems(name) & words and _verb(name) in making][:MOST]
+    return [name for name in (tool["name"] for tool in tools) if _stems(name) & words and _verb(name) in MAKING][:MOST]
 
 
 def near_in_words(message: str, call: Call, tools: Sequence[dict[str, Any]]) -> list[str]:
