@@ -28,7 +28,7 @@ PLAIN_ENGINEERS: dict[str, str] = {
     "rules": "engineers.plain.rules:RulesEngineer",
     "half-success": "engineers.plain.half_success:HalfSuccessEngineer",
     "progress-share": "engineers.plain.progress_share:ProgressShareEngineer",
-    "failure-share": "engineers.plain.failure_share:FailureShareEngineer",
+    "failure-share": "engineers.plain.share_engineers:FailureShareEngineer",
     "give-up": "engineers.plain.share_engineers:GiveUpEngineer",
     "learning-progress": "engineers.plain.share_engineers:LearningProgressEngineer",
     "learnability": "engineers.plain.share_engineers:LearnabilityEngineer",

@@ -1,25 +1,31 @@
-"""Engineers that divide the data by a rule of ``share_rules``: ``give-up``, ``learning-progress`` and ``learnability``.
+"""Engineers that divide the data by the success of each slice alone: ``failure-share``, ``give-up``, ``learning-progress``, ``learnability``.
 
-They read only success for each slice. ``failure-share`` is the fourth, with its rates drawn towards the mean of all slices.
+They are baselines for engineers that read more.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer
-from engineers.plain.share_rules import RULES, Array, RatesByStage
 from engineers.plain.shares import checked_floor, mixed_with_uniform
+from engineers.plain.signals import rates
 from engineers.plain.way import Way
 from engineers.report import StageReport, read_first
 from engineers.roles import find_slices
 from engineers.tiers import Tier
+
+Array = NDArray[np.float64]
+RatesByStage = Sequence[Array]  # success of each slice after every stage so far, oldest first
 
 
 class ShareRule(PlainEngineer):
@@ -36,11 +42,15 @@ class ShareEngineer(ShareRule):
     """``floor`` is the part of the data that all slices of the target get alike. Difficulties stay."""
 
     tier = Tier.SLICE_SUCCESS
-    rule: str  # in ``RULES``
 
     def __init__(self, *, floor: float = 0.2, **options: Any) -> None:
         super().__init__(**options)
         self.floor = checked_floor(floor)
+
+    @staticmethod
+    @abstractmethod
+    def weights(rates: RatesByStage) -> Array:
+        """The weight of each slice."""
 
     def rates(self, report: StageReport, names: Sequence[str]) -> RatesByStage:
         """Success of these slices after every stage in which any of them was measured."""
@@ -52,7 +62,7 @@ class ShareEngineer(ShareRule):
         rates = self.rates(report, names)
         if not rates:
             return design
-        weights = RULES[self.rule](rates)
+        weights = self.weights(rates)
         parts = mixed_with_uniform(dict(zip(names, weights.tolist(), strict=True)), self.floor)
         measured = (rates_by_stage(report, names) or rates)[-1].tolist()
         reasons = map(_reason, measured, rates[-1].tolist(), weights.tolist())
@@ -60,19 +70,54 @@ class ShareEngineer(ShareRule):
         return design
 
 
+class FailureShareEngineer(ShareEngineer):
+    """By how often a slice fails. It only measures low success, like a thermometer, so it gives the most data to slices that can never be
+    learnt. Each rate of the last stage is drawn towards that of all slices, the more the fewer episodes it has.
+    """
+
+    name = "failure-share"
+
+    @staticmethod
+    def weights(rates: RatesByStage) -> Array:
+        return 1 - rates[-1]
+
+    def rates(self, report: StageReport, names: Sequence[str]) -> RatesByStage:
+        seen = rates(read_first(report, report.objective), report.objective)
+        return [] if seen is None else [np.array([seen[name] for name in names])]
+
+
 class GiveUpEngineer(ShareEngineer):
+    """By failures too, but without data for slices that never succeed and have not moved for two stages."""
+
     name = "give-up"
-    rule = "give-up"
+
+    @staticmethod
+    def weights(rates: RatesByStage) -> Array:
+        stuck = (rates[-1] < 0.05) & (len(rates) > 2) & (np.abs(rates[-1] - rates[max(len(rates) - 3, 0)]) < 0.05)
+        return np.where(stuck, 0.0, 1 - rates[-1])
 
 
 class LearningProgressEngineer(ShareEngineer):
+    """Teacher-student curriculum: by the size of the last changes, older ones fading."""
+
     name = "learning-progress"
-    rule = "progress"
+
+    @staticmethod
+    def weights(rates: RatesByStage) -> Array:
+        found = np.zeros_like(rates[0])
+        for before, after in pairwise(rates):
+            found = 0.5 * found + 0.5 * np.abs(after - before)
+        return found
 
 
 class LearnabilityEngineer(ShareEngineer):
+    """Sampling for learnability: by p(1 - p)."""
+
     name = "learnability"
-    rule = "learnable"
+
+    @staticmethod
+    def weights(rates: RatesByStage) -> Array:
+        return rates[-1] * (1 - rates[-1])
 
 
 def _reason(measured: float, estimated: float, weight: float) -> str:

@@ -10,10 +10,9 @@ import engineers
 from engineers import SliceResult, StageRecord, StageReport
 from engineers.plain.base import LEAST_PART
 from engineers.plain.share_engineers import rates_by_stage
-from engineers.plain.share_rules import RULES
 from engineers.plain.shares import with_least
 
-NAMES = {"give-up": "give-up", "learning-progress": "progress", "learnability": "learnable"}  # engineer: rule
+NAMES = ("give-up", "learning-progress", "learnability")
 SLICES = ("x", "y", "z", "w")
 
 
@@ -51,7 +50,7 @@ def test_an_engineer_gives_what_its_rule_gives_over_arrays(name, floor, seed):
     rates = [np.round(rng.random(len(SLICES)), 3) * (np.arange(len(SLICES)) > 0) for _ in range(1 + seed)]
     current = config()
     proposal = engineers.make(name, floor=floor).propose(report_of(current, [one.tolist() for one in rates]), current)
-    weights = RULES[NAMES[name]](rates)
+    weights = engineers.make(name).weights(rates)
     even = np.full(len(SLICES), 1 / len(SLICES))
     wanted = floor * even + (1 - floor) * weights / weights.sum() if weights.sum() > 0 else even
     wanted = list(with_least(dict(enumerate(wanted.tolist())), LEAST_PART).values())
