@@ -1,8 +1,14 @@
-"""What an engineer's curriculum costs: ``python -m benchmarks.curriculum_cost``, CPU time, in turns in one process, two minutes.
+"""What an engineer's curriculum costs: ``python -m benchmarks.curriculum_cost``, CPU time, in turns in one process, four minutes.
 
-- ``sb3``: PPO of Stable-Baselines3 on 64 lakes, with and without the callback; the engineer ``rules`` is asked every 500 episodes.
-- ``vector``: 1,024 lakes with random actions, with and without ``CurriculumVectorEnv``; asked every 20,000 episodes.
+Three arms train on one config: without a curriculum, with one that counts and never asks, and with one that asks as well. The engineer
+thinks as ``rules`` does and keeps the config: with another config the environment itself has other work, which would hide the cost.
+
+- ``sb3``: PPO of Stable-Baselines3 on 64 lakes; asked every 500 episodes.
+- ``vector``: 1,024 lakes with random actions; asked every 20,000 episodes.
 - ``light``: the same, where an episode takes two steps on average: half of the copies end in every step.
+
+``counting`` and ``with questions`` are parts of the time without a curriculum, the medians of the rounds. ``question_ms`` is one
+question's CPU time, the report that it is about included.
 """
 
 from __future__ import annotations
@@ -10,79 +16,117 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from pydantic import BaseModel
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
+from engineers import Proposal
+from engineers.plain.rules import RulesEngineer
+from engineers.report import StageReport
 from envtuning import CurriculumVectorEnv, EngineerCurriculum, SB3CurriculumCallback
 
 CONFIG = mfl.LakeConfig(slices={3: {}, 4: {}, 5: {}}, num_agents=2, reward="shaped")
 COPIES = 1_024
+NEVER = 10**9
+ARMS = ("alone", "counted", "asked")
 
 
-def curriculum(every: int) -> EngineerCurriculum:
-    return EngineerCurriculum("rules", CONFIG, target=CONFIG, every=every)
+class Keeps(RulesEngineer):
+    """Thinks as ``rules`` does, and keeps the config."""
+
+    name = "keeps"
+
+    def propose(self, report: StageReport, current: BaseModel, editable: Sequence[str] | None = None) -> Proposal:
+        super().propose(report, current, editable)
+        return Proposal(config=current, engineer=self.name)
 
 
-def sb3(steps: int, *, counted: bool) -> float:
-    """CPU seconds of ``learn``."""
+class Measured(NamedTuple):
+    seconds: float  # of CPU
+    questions: int
+
+
+def curriculum(config: mfl.LakeConfig, arm: str, every: int) -> EngineerCurriculum | None:
+    if arm == "alone":
+        return None
+    place = "benchmarks.curriculum_cost:Keeps"
+    return EngineerCurriculum(place, config, target=config, every=every if arm == "asked" else NEVER)
+
+
+def sb3(arm: str, steps: int) -> Measured:
+    """Of ``learn``."""
     from stable_baselines3 import PPO
 
     envs = mfl.sb3_vec_env(64, config=CONFIG, window=5, success_key="valid")
     model = PPO("MlpPolicy", envs, n_steps=32, batch_size=512, seed=0, device="cpu")
-    callback = SB3CurriculumCallback(curriculum(500), success_key="valid") if counted else None
+    counts = curriculum(CONFIG, arm, every=500)
+    callback = None if counts is None else SB3CurriculumCallback(counts, success_key="valid")
     begin = time.process_time()
     model.learn(steps, callback=callback)
-    return time.process_time() - begin
+    return Measured(time.process_time() - begin, 0 if counts is None else counts.stage)
 
 
-def vector(steps: int, *, counted: bool, horizon: int | None = None) -> float:
-    """CPU seconds of stepping."""
+def vector(arm: str, steps: int, horizon: int | None = None) -> Measured:
+    """Of stepping."""
     config = CONFIG.model_copy(update={"horizon": horizon})
     envs = gym.make_vec(
         "MAPFFrozenLake-v0", num_envs=COPIES, config=config, window=5, vectorization_mode="vector_entry_point"
     )
-    if counted:
-        envs = CurriculumVectorEnv(
-            envs, EngineerCurriculum("rules", config, target=config, every=20_000), success_key="valid"
-        )
+    counts = curriculum(config, arm, every=20_000)
+    if counts is not None:
+        envs = CurriculumVectorEnv(envs, counts, success_key="valid")
     envs.reset(seed=0)
     actions = np.random.default_rng(0).integers(0, 4, (64, COPIES, 2))
     begin = time.process_time()
     for step in range(steps):
         envs.step(actions[step % 64])
-    return time.process_time() - begin
+    return Measured(time.process_time() - begin, 0 if counts is None else counts.stage)
 
 
-def share(measure: Callable[..., float], rounds: int, **given: int) -> dict[str, float | list[float]]:
-    """The part of the time that counting takes: the median of the rounds' ratios."""
-    measure(counted=True, **given), measure(counted=False, **given)  # compiled and warmed
-    ratios = []
+def compared(measure: Callable[..., Measured], rounds: int, **given: int) -> dict[str, Any]:
+    """What the arms' time is over that without a curriculum, and what a question takes."""
+    for arm in ARMS:
+        measure(arm, **given)  # compiled and warmed
+    found: dict[str, list[float]] = {"counting": [], "with questions": [], "question_ms": []}
     for number in range(rounds):
-        order = (True, False) if number % 2 else (False, True)
-        seconds = {counted: measure(counted=counted, **given) for counted in order}
-        ratios.append(seconds[True] / seconds[False] - 1)
-    return {"median": statistics.median(ratios), "rounds": ratios}
+        order = ARMS[number % 3 :] + ARMS[: number % 3]
+        took = {arm: measure(arm, **given) for arm in order}
+        alone, counted, asked = (took[arm].seconds for arm in ARMS)
+        found["counting"].append(counted / alone - 1)
+        found["with questions"].append(asked / alone - 1)
+        found["question_ms"].append(1_000 * (asked - counted) / took["asked"].questions)
+    medians = {name: statistics.median(of_rounds) for name, of_rounds in found.items()}
+    return medians | {"ms": 1_000 * alone, "questions": took["asked"].questions, "rounds": found}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", choices=("sb3", "vector", "light"), help="measure this alone, and record nothing")
+    given = parser.parse_args()
     import torch
 
     torch.set_num_threads(1)
-    found = {
-        "sb3": share(sb3, rounds, steps=32_768),
-        "vector": share(vector, rounds, steps=1_500),
-        "light": share(vector, rounds, steps=1_500, horizon=2),
+    ways: dict[str, tuple[Callable[..., Measured], dict[str, int]]] = {
+        "sb3": (sb3, {"steps": 32_768}),
+        "vector": (vector, {"steps": 1_500}),
+        "light": (vector, {"steps": 1_500, "horizon": 2}),
     }
-    for name, one in found.items():
-        print(f"{name}: counting adds {one['median']:.1%} of CPU time")
-    print(f"figures: {record('curriculum_cost', found)}")
+    found = {}
+    for name, (measure, settings) in ways.items():
+        if given.only in (None, name):
+            one = found[name] = compared(measure, given.rounds, **settings)
+            print(
+                f"{name}: counting adds {one['counting']:.1%} of CPU time, {one['with questions']:.1%} with {one['questions']} questions "
+                f"({one['question_ms']:.1f} ms each)"
+            )
+    if given.only is None:
+        print(f"figures: {record('curriculum_cost', found)}")
 
 
 if __name__ == "__main__":
