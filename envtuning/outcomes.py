@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -106,9 +107,9 @@ class Tally(BaseModel):
             )
         if not np.all((points >= 0) & (points <= 1)):
             raise ValueError(f"scores are from {points.min()} to {points.max()}: give numbers from 0 to 1")
-        names, place = np.unique(np.asarray(slices, dtype=str), return_inverse=True)
+        names, place = _numbered(slices)
         sums = [np.bincount(place, weights, len(names)).tolist() for weights in (None, won, points)]
-        for name, episodes, successes_of, score_sum in zip(names.tolist(), *sums, strict=True):
+        for name, episodes, successes_of, score_sum in zip(names, *sums, strict=True):
             counts = self._counts(name, repeat=False)
             counts.episodes += int(episodes)
             counts.successes += int(successes_of)
@@ -167,11 +168,25 @@ class Arriving:
         """The sum of all episodes so far."""
         kept, self._kept, self._room = self._kept, [], self.MOST
         if kept:
-            slices = np.concatenate([np.asarray(one[0], dtype=str) for one in kept])
+            slices = list(chain.from_iterable(_listed(one[0]) for one in kept))
             won = np.concatenate([np.asarray(one[1], dtype=float) for one in kept])
             scores = [np.asarray(one[1] if one[2] is None else one[2], float) for one in kept]
             self._tally.observe_many(slices, won, np.concatenate(scores))
         return self._tally
+
+
+def _listed(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else column
+
+
+def _numbered(slices: Sequence[Any] | NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
+    """The names of some episodes' slices, sorted, and the place of each episode's among them. Many episodes have few names."""
+    given = _listed(slices)
+    named = {one: str(one) for one in set(given)}
+    names = sorted(set(named.values()))
+    places = {name: place for place, name in enumerate(names)}
+    place_of = {one: places[name] for one, name in named.items()}
+    return names, np.fromiter(map(place_of.__getitem__, given), np.intp, len(given))
 
 
 def total(tallies: Iterable[Tally]) -> Tally:

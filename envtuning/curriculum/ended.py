@@ -54,38 +54,51 @@ def outcomes_of_rows(
 ) -> tuple[Column, NDArray[np.bool_], NDArray[Any] | None]:
     """The same for finished rows of a vector environment: slices, successes, and scores if there are any."""
     infos = infos.get("final_info", infos)
-    won, known = _column(infos, SUCCESS if success_key is None else (success_key,), rows)
-    if won is None or not known.all():
-        if success_key is not None:
-            raise no_success(success_key, infos)
-        won = otherwise() if won is None else np.where(known, won, otherwise())
-    scores, known = _column(infos, ("score",), rows)
-    if scores is not None and not known.all():
-        scores = np.where(known, scores, won)
+    won, missing = _column(infos, SUCCESS if success_key is None else (success_key,), rows)
+    if success_key is not None and (won is None or missing is not None):
+        raise no_success(success_key, infos)
+    if won is None:
+        won = otherwise()
+    elif missing is not None:
+        won = np.where(missing, otherwise(), won)
+    scores, missing = _column(infos, ("score",), rows)
+    if scores is not None and missing is not None:
+        scores = np.where(missing, won, scores)
+    won = np.asarray(won, np.bool_)
     if slice_of is not None:
-        return [str(slice_of(_info_of(infos, row))) for row in rows.tolist()], won.astype(bool), scores
-    names, known = _column(infos, ("slice",), rows)
+        return [str(slice_of(_info_of(infos, row))) for row in rows.tolist()], won, scores
+    names, missing = _column(infos, ("slice",), rows)
     if names is None:
-        return [WHOLE] * len(rows), won.astype(bool), scores
-    return (names if known.all() else np.where(known, names, WHOLE)), won.astype(bool), scores
+        return [WHOLE] * len(rows), won, scores
+    return (names if missing is None else np.where(missing, WHOLE, names)), won, scores
 
 
 def _column(
     infos: Mapping[str, Any], keys: Sequence[str], rows: NDArray[np.intp]
-) -> tuple[NDArray[Any] | None, NDArray[np.bool_]]:
-    """The rows' values under the first key that has them, and whether any key has. Gymnasium's ``_key`` masks the rows that have one."""
-    found, known = None, np.zeros(len(rows), np.bool_)
+) -> tuple[NDArray[Any] | None, NDArray[np.bool_] | None]:
+    """The rows' values under the first key that has them, and which rows have none under any key; None if all rows have one.
+
+    Gymnasium's ``_key`` masks the rows that have one. A vector environment asks in every step, so that the usual case, in which the
+    first key has a value for every row, takes as few calls of NumPy as possible.
+    """
+    found: NDArray[Any] | None = None
+    missing = None
     for key in keys:
-        if infos.get(key) is None:
+        column = infos.get(key)
+        if column is None:
             continue
+        values = np.asarray(column)[rows]
+        found = values if found is None or missing is None else np.where(missing, values, found)
         mask = infos.get(f"_{key}")
-        here = np.ones(len(rows), np.bool_) if mask is None else np.asarray(mask)[rows]
-        values = np.asarray(infos[key])[rows]
-        found = values if found is None else np.where(known, found, values)
-        known = known | here
-        if known.all():
-            break
-    return found, known
+        if mask is None:
+            return found, None
+        here = np.asarray(mask)[rows]
+        if np.count_nonzero(here) == len(rows):
+            return found, None
+        missing = ~here if missing is None else missing & ~here
+        if not missing.any():
+            return found, None
+    return found, missing
 
 
 def _info_of(infos: Mapping[str, Any], row: int) -> dict[str, Any]:

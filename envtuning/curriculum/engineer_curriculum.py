@@ -116,7 +116,8 @@ class EngineerCurriculum(Curriculum):
     def observe(self, outcome: Outcome) -> None:
         self.slices.raise_unless_known([outcome.slice])
         self._half().observe(outcome)
-        self._count("episodes", 1)
+        if self.unit == "episodes":
+            self._amount += 1
 
     def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
         """The slices are looked at in the first call, and then once a stage."""
@@ -125,15 +126,14 @@ class EngineerCurriculum(Curriculum):
         if not self._looked:
             self._looked = True
             self.slices.raise_unless_known(half.read().first)
-        self._count("episodes", len(slices))
+        if self.unit == "episodes":
+            self._amount += len(slices)
 
     def advance(self, *, steps: int = 0, iterations: int = 0) -> None:
-        self._count("steps", steps)
-        self._count("iterations", iterations)
-
-    def _count(self, unit: Unit, amount: int) -> None:
-        if unit == self.unit:
-            self._amount += amount
+        if self.unit == "steps":
+            self._amount += steps
+        elif self.unit == "iterations":
+            self._amount += iterations
 
     def _half(self) -> Arriving:
         return self._halves[self._amount >= self.every // 2 or self._open is not None]
@@ -188,8 +188,9 @@ class EngineerCurriculum(Curriculum):
 
     def decide(self) -> Config | None:
         if self._open is None:
-            asked_all = self.max_questions is not None and self._questions >= self.max_questions
-            if self._amount < self.every or asked_all:
+            if self._amount < self.every:
+                return None
+            if self.max_questions is not None and self._questions >= self.max_questions:
                 return None
             self._open = _Question(self.report)
             self._questions += 1

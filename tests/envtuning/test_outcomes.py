@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from envtuning.outcomes import Outcome, Tally, slice_results, total
+from envtuning.outcomes import Arriving, Outcome, Tally, slice_results, total
 
 NAMES = ("9", "10", "first", "episodes")  # two of them are also words of the stored form
 
@@ -91,6 +91,27 @@ def test_arrays_count_as_single_outcomes_do():
     assert without == tally_of([one._replace(score=float(one.success)) for one in fresh])
     without.observe_many([], [], [])
     assert without.episodes == 300
+
+
+@pytest.mark.parametrize("column", [list, np.array, lambda names: np.array(names, object)])
+@pytest.mark.parametrize("name", [str, int])
+def test_outcomes_that_arrive_in_columns_of_any_kind_count_as_single_ones_do(column, name):
+    rng, arriving, single = np.random.default_rng(3), Arriving(), Tally()
+    for length in (7, 0, 40, 1):
+        sizes, won, scores = rng.integers(2, 12, length), rng.random(length) < 0.5, rng.random(length)
+        arriving.observe_many(column([name(size) for size in sizes.tolist()]), won, scores)
+        for size, success, score in zip(sizes.tolist(), won.tolist(), scores.tolist()):
+            single.observe(Outcome(str(size), success, score))
+    assert arriving.episodes == 48
+    read = arriving.read()
+    assert read.model_dump() == {
+        "first": {
+            key: one | {"score_sum": pytest.approx(one["score_sum"])}
+            for key, one in single.model_dump()["first"].items()
+        },
+        "repeats": {},
+    }
+    assert list(read.first) == sorted(single.first)
 
 
 def test_json_keeps_every_bit_and_sums_repeat():
