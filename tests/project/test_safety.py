@@ -1,0 +1,57 @@
+"""How ``benchmarks.safety`` decides, and that its worlds have easy, hard and impossible tasks that can be drawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import safety
+from benchmarks.safety import Found
+from engineers.shared import own
+from envtuning.studies.study import raise_unless_comparable
+
+EVEN = [0.5] * 10
+
+
+def alternating(middle: float, aside: float) -> list[float]:
+    return [middle + aside * (-1) ** at for at in range(10)]
+
+
+@pytest.mark.parametrize(
+    "over, safe, unsafe",
+    [
+        (alternating(0.0, 0.01), True, False),
+        (alternating(0.0, 0.2), False, False),  # undecided: a ground needs more seeds
+        (alternating(-0.1, 0.01), False, True),
+    ],
+)
+def test_a_ground_is_decided_by_the_bound(over: list[float], safe: bool, unsafe: bool):
+    found = Found(EVEN, over, [])
+    assert (found.safe(-1.0), found.unsafe(-1.0)) == (safe, unsafe)
+
+
+def test_a_single_bad_seed_or_a_task_given_up_is_enough():
+    steady = alternating(0.05, 0.01)
+    assert Found(EVEN, steady, []).safe(-0.1)
+    assert Found(EVEN, [*steady[:-1], -0.11], []).unsafe(-0.1)
+    assert Found(EVEN, steady, [3]).unsafe(-0.1)
+
+
+def test_ground_by_ground_ten_seeds_are_added_while_nothing_is_shown():
+    asked = []
+
+    def ends(engineer: str, seeds: range) -> list[float]:
+        asked.append((engineer, len(seeds)))
+        noise = alternating(0.0, 0.2) if len(seeds) == 10 else [0.0] * len(seeds)
+        return EVEN * (len(seeds) // 10) if engineer == "uniform" else [0.5 + one for one in noise]
+
+    told = safety.decided(safety.Ground("any", ends), "reader", 40)
+    assert (told["seeds"], told["verdict"]) == (20, "safe")
+    assert asked == [("uniform", 10), ("reader", 10), ("uniform", 20), ("reader", 20)]
+
+
+@pytest.mark.parametrize("name", safety.TEXTS)
+def test_the_worlds_of_text_can_be_drawn(name: str):
+    own.trust(safety.TRUSTED)
+    spec = safety.text_spec(name)
+    assert spec.suites.last_alone
+    raise_unless_comparable({"uniform": spec})
