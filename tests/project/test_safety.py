@@ -17,7 +17,7 @@ def alternating(middle: float, aside: float) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    "over, safe, unsafe",
+    ("over", "safe", "unsafe"),
     [
         (alternating(0.0, 0.01), True, False),
         (alternating(0.0, 0.2), False, False),  # undecided: a ground needs more seeds
