@@ -20,6 +20,7 @@ from benchmarks._record import record
 from engineers.knobs import dump, validated
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.context import context_named
+from engineers.model.edits import EditsFormat
 from engineers.model.meter import estimate_tokens
 from engineers.model.prompt import PROMPT_VERSION, build_prompt
 from engineers.report import SliceResult, Split, StageRecord, StageReport
@@ -150,10 +151,11 @@ def about_slices(count: int) -> tuple[StageReport, AnswerFormat]:
 
 
 def with_slices(count: int) -> dict[str, int]:
-    """The estimated tokens of such a question, and of an answer that changes ``CHANGED`` shares: as a whole config, which is the
-    format, and as a list of changes alone.
+    """The estimated tokens of such a question, and of an answer that changes ``CHANGED`` shares: as a whole config, and as a list of
+    changes alone.
     """
     report, answer_format = about_slices(count)
+    edits_format = EditsFormat(answer_format.current, answer_format.editable)
     answer = answer_format.example()
     reason = "its score rose from 0.70 to 0.90 while nothing succeeded, so it is being learnt"
     changes = [{"path": knob.name, "reason": reason} for knob in answer_format.knobs[:CHANGED]]
@@ -161,6 +163,7 @@ def with_slices(count: int) -> dict[str, int]:
     return {
         "question": told(report, answer_format).tokens,
         "answer": estimate_tokens(json.dumps(answer | {"reasons": changes})),
+        "question_of_changes_alone": told(report, edits_format).tokens,
         "answer_of_changes_alone": estimate_tokens(json.dumps(edits)),
     }
 

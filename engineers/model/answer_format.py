@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -36,6 +36,8 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
 class AnswerFormat(Generic[ConfigT]):
     """What an answer looks like for one current config and its editable knobs."""
 
+    key: ClassVar[str] = "config"  # by which an answer is known in a reply, and the template that asks for it
+
     def __init__(self, current: ConfigT, editable: Sequence[str] | None = None) -> None:
         self.current, self.editable = current, editable
         self.knobs = find_knobs(current, editable)
@@ -46,7 +48,7 @@ class AnswerFormat(Generic[ConfigT]):
     @property
     def schema(self) -> dict[str, Any]:
         """The strict JSON Schema of an answer."""
-        reason = _closed(
+        reason = closed(
             {
                 "path": {
                     "type": "string",
@@ -65,11 +67,15 @@ class AnswerFormat(Generic[ConfigT]):
         }
         config = _nested(self.knobs, 0, type(self.current).__name__)
         config["description"] = "The next config: every knob, also those that stay as they are."
-        return _closed({"reasons": reasons, "config": config}, "Your reasons, then the next config.")
+        return closed({"reasons": reasons, "config": config}, "Your reasons, then the next config.")
 
     def example(self) -> dict[str, Any]:
         """The answer that changes nothing."""
         return {"reasons": [], "config": self.values_of(self.current)}
+
+    def shape(self) -> dict[str, Any]:
+        """An answer as a prompt shows it."""
+        return self.example()
 
     def values_of(self, config: BaseModel) -> dict[str, Any]:
         """A config's editable knobs in the shape of an answer's ``config``."""
@@ -118,13 +124,15 @@ def _raise_unless_json(knobs: Sequence[Knob]) -> None:
             ) from None
 
 
-def answer_format_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> AnswerFormat[ConfigT]:
+def answer_format_of(
+    current: ConfigT, editable: Sequence[str] | None, space: Space, form: type[AnswerFormat[Any]] = AnswerFormat
+) -> AnswerFormat[ConfigT]:
     """The answer format of a question; raises ``KnobError`` for a config without knobs to change or with infinite ones, or without those of ``space``."""
     raise_unless_knobs(space, current)
-    return AnswerFormat(current, editable)
+    return form(current, editable)
 
 
-def _closed(properties: dict[str, Any], description: str) -> dict[str, Any]:
+def closed(properties: dict[str, Any], description: str) -> dict[str, Any]:
     return {
         "type": "object",
         "description": description,
@@ -142,7 +150,7 @@ def _nested(knobs: Sequence[Knob], depth: int, title: str) -> dict[str, Any]:
         properties[key] = (
             inside[0].schema if is_leaf else _nested(inside, depth + 1, ".".join(inside[0].path[: depth + 1]))
         )
-    return _closed(properties, title)
+    return closed(properties, title)
 
 
 def _by_key(knobs: Sequence[Knob], depth: int) -> dict[str, list[Knob]]:
@@ -176,11 +184,16 @@ def _collect(
             faults.append(f"{dot}{key} is missing: write every knob, also those that stay as they are")
         elif len(inside[0].path) > depth + 1:
             _collect(inside, depth + 1, body[key], (*path, key), values, faults)
-        elif _has_type(body[key], inside[0].schema):
-            values[inside[0].path] = _as_it_was(inside[0].value, body[key])
         else:
-            wanted = " or ".join(sorted(inside[0].types)) or "another type"
-            faults.append(f"{dot}{key} is {_shown(body[key])}: give a value of type {wanted}")
+            values[inside[0].path] = value_in(inside[0], f"{dot}{key}", body[key], faults)
+
+
+def value_in(knob: Knob, where: str, answered: Any, faults: list[str]) -> Any:
+    """The value that an answer gives to a knob; one of another type is noted as a fault."""
+    if not _has_type(answered, knob.schema):
+        wanted = " or ".join(sorted(knob.types)) or "another type"
+        faults.append(f"{where} is {_shown(answered)}: give a value of type {wanted}")
+    return _as_it_was(knob.value, answered)
 
 
 def _as_it_was(now: Any, answered: Any) -> Any:

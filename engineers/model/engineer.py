@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,6 +17,7 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.model.answer_format import AnswerFormat, answer_format_of
 from engineers.model.chat import Chat, ChatError, Message
 from engineers.model.context import Context, context_named
+from engineers.model.edits import EditsFormat
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.meter import Meter
 from engineers.model.prompt import (
@@ -42,7 +43,9 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 logger = logging.getLogger("engineers")
 
-FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}  # in addition to the options of every engineer
+ANSWERS: Final[dict[str, type[AnswerFormat[Any]]]] = {form.key: form for form in (AnswerFormat, EditsFormat)}
+# In addition to the options of every engineer:
+FROM_FILE: Allowed = {"answer": PLAIN, "max_tokens": PLAIN, "name": PLAIN}
 
 
 class ModelEngineer(Engineer):
@@ -60,6 +63,7 @@ class ModelEngineer(Engineer):
         chat: Chat,
         *,
         context: str | Context = "informed",
+        answer: str = "config",  # the whole next config; or "changes", the changed knobs alone
         max_attempts: int = 3,
         max_tokens: int = 4_096,  # of one answer, thoughts included
         max_total_tokens: int | None = None,  # of all questions and answers of this engineer's life
@@ -79,7 +83,9 @@ class ModelEngineer(Engineer):
             raise ValueError(f"max_attempts={max_attempts}, max_tokens={max_tokens}: both must be at least 1")
         if meter is not None and (max_total_tokens, max_cost) != (None, None):
             raise ValueError("meter has caps of its own: give either a meter or max_total_tokens and max_cost")
-        self.chat = chat
+        if answer not in ANSWERS:
+            raise ValueError(f"answer={answer!r:.40}: give {' or '.join(ANSWERS)}")
+        self.chat, self.form = chat, ANSWERS[answer]
         self.name = redact(name or chat.model)  # a server's address may hold a password
         self.context = context_named(context)
         self.tier = self.context.tier
@@ -98,7 +104,7 @@ class ModelEngineer(Engineer):
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` if no answer could change or keep the config's knobs, or if ``space`` names other knobs."""
-        answer_format_of(current, editable, self.space)
+        answer_format_of(current, editable, self.space, self.form)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
@@ -108,7 +114,7 @@ class ModelEngineer(Engineer):
         Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have, and ``ReportUnclear``.
         """
         raise_unless_about(report, current)
-        answer_format = answer_format_of(current, editable, self.space)
+        answer_format = answer_format_of(current, editable, self.space, self.form)
         dialogue = _Dialogue(self, report.stage)
         try:
             messages = self._opening(dialogue, report, answer_format)

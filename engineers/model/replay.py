@@ -32,7 +32,13 @@ class ReplayEngineer(ModelEngineer):
         self.path = path
         self.exchanges = {_key(one.stage, one.number, one.messages): one for one in recorded}
         last = recorded[-1]
-        options = {"context": last.context, "max_attempts": last.max_attempts, "name": last.engineer, **options}
+        options = {
+            "answer": "changes" if any(_lists_changes(one) for one in recorded) else "config",
+            "context": last.context,
+            "max_attempts": last.max_attempts,
+            "name": last.engineer,
+            **options,
+        }
         super().__init__(_Recorded(last.model), **options)
 
     def exchange(
@@ -56,6 +62,11 @@ class ReplayEngineer(ModelEngineer):
             else ""
         )
         return f"question {number} of stage {stage} differs from what was recorded in {self.path.name}{by}; it is version {PROMPT_VERSION} now"
+
+
+def _lists_changes(exchange: Exchange) -> bool:
+    """Whether the answer was to be a list of changes alone."""
+    return exchange.json_schema is not None and "changes" in exchange.json_schema["properties"]
 
 
 def _key(stage: int, number: int, messages: Sequence[Any]) -> tuple[int, int, str]:

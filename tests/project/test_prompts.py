@@ -38,6 +38,8 @@ def test_the_tokens_by_slices_are_those_that_are_stored():
     stored = json.loads((RESULTS / "prompt_slices.json").read_bytes())["figures"]
     assert stored == {str(count): prompts.with_slices(count) for count in prompts.SLICES}
     page = " ".join(prompts.PAGE.read_text(encoding="utf-8").split())
-    for tokens in ("question", "answer"):
+    assert {row["answer_of_changes_alone"] for row in stored.values()} == {230}
+    assert "an answer always 230" in page
+    for tokens in ("question", "answer", "question_of_changes_alone"):
         few, some, many = (f"{stored[str(count)][tokens]:,}" for count in prompts.SLICES)
         assert f"{few}, {some} and {many}" in page
