@@ -116,7 +116,7 @@ def test_rows_that_pass_the_policy_once_change_neither_replies_nor_gradient():
 
 
 @pytest.mark.parametrize(
-    "arm", [Arm("even", refill=True), Arm("p(1-p)"), Arm("rising", yoked=True), Arm("oracle")], ids=str
+    "arm", [Arm("even", refill=True), Arm("p(1-p)", rate=3), Arm("rising", yoked=True), Arm("oracle")], ids=str
 )
 def test_a_run_is_tested_wherever_a_table_reads_it(arm, monkeypatch):
     for name, value in (("FAMILY", SMALL), ("STAGES", 3), ("STAGE", 64), ("EACH", 48), ("LAST", 192), ("TESTED", (2, 4))):  # fmt: skip
@@ -149,7 +149,7 @@ KIND = np.array([MASTERED] * 8 + [LACKING] * 6 + [HOPELESS] * 5 + [COIN] * 5)
 def stored(slope: float, per_update: int) -> Run:
     """A run whose lacking tasks learn ``slope`` in each ``EACH`` replies."""
     points = []
-    for replies in range(0, reward_study.LAST + 1, per_update):
+    for replies in range(0, max(reward_study.LAST, 360 * per_update) + 1, per_update):
         updates = replies // per_update
         if updates in (0, *reward_study.TESTED) or replies // reward_study.EACH > (replies - per_update) // reward_study.EACH:  # fmt: skip
             learnt = min(1.0, slope * replies / reward_study.EACH)
