@@ -1,0 +1,213 @@
+"""Does an engineer beat drawing other questions, on a real model? ``python -m benchmarks.real_skills --model FOLDER``, half an hour of CPU a seed.
+
+Written before any run of it began. The preset ``small-skills`` with Qwen2.5-Coder-0.5B. For each seed, ten even updates are shared, because they
+teach the format. Then every arm has as many replies as 30 updates without refill (a reply has at most eight tokens), and its engineer is asked
+before every five:
+
+- even with refill: equal shares; groups without a signal give way to other questions, up to two for each prompt;
+- rising: the exam's engineer, which reads training's outcomes;
+- even: equal shares, nothing else;
+- learnability: p(1 - p) of training's outcomes.
+
+The test has 64 held-out questions a task, greedy replies, after the shared updates and at the end. The primary outcome is the mean success over
+the tasks that lie between .05 and .6 after the shared updates; those below and above are told apart. The primary contrast is rising less even
+with refill, by seed. All arms skip groups without a signal, whose gradient is zero. The other contrasts are exploratory. Seeds are run in order,
+the primary arms first, and an unfinished run is in no table. Fewer than three seeds have no interval over seeds and decide nothing; then the
+interval is of the held-out questions alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks._record import raise_unless_committed, record
+from benchmarks.small_skills import TOKENS, weights_of
+from engineers.report import SliceResult
+from envtuning.loop.run import continue_run, create
+from envtuning.runs.log import RunLog
+from envtuning.runs.spec import RunSpec, load_spec
+from envtuning.runs.tasks import next_task
+from envtuning.studies.intervals import t_mean
+
+PRESET = "small-skills"
+REPLIES = 64  # of an update without refill
+SHARED, STAGES, UPDATES = 10, 6, 5  # shared updates; stages after them, and the updates of each
+QUESTIONS = 64  # held out, of each task
+MIDDLE = (0.05, 0.6)  # success after the shared updates, of the tasks of the primary outcome
+PRIMARY = ("rising", "even with refill")
+SHARED_RUN = "shared"
+LEAST = {"suites.validation_per_slice": 1, "suites.test_per_slice": QUESTIONS, "suites.test_start": False}
+
+
+@dataclass(frozen=True)
+class Arm:
+    engineer: str
+    refill: int = 0
+
+
+ARMS = {
+    "even with refill": Arm("fixed", refill=2),
+    "rising": Arm("rising"),
+    "even": Arm("fixed"),
+    "learnability": Arm("learnability"),
+}
+
+
+def spec_of(arm: Arm, seed: int, model: Path) -> RunSpec:
+    preset = load_spec(PRESET, changes={"trainee.options.model": f"{model.absolute()}", "seed": seed} | LEAST)
+    first, *later = preset.stages
+    stages = (
+        first.model_copy(update={"budget": SHARED * REPLIES}),
+        *[later[0].model_copy(update={"budget": UPDATES * REPLIES})] * STAGES,
+    )
+    options = preset.trainee.options | {"refill": arm.refill}
+    return preset.model_copy(
+        update={
+            "stages": stages,
+            "trainee": preset.trainee.model_copy(update={"options": options}),
+            "engineer": preset.engineer.replaced_by(arm.engineer),
+        }
+    )
+
+
+def folder_of(out: Path, name: str, seed: int) -> Path:
+    return out / f"seed{seed}" / name.replace(" ", "-")
+
+
+def play(name: str, seed: int, model: Path, out: Path) -> None:
+    """An arm of a seed to its end, from the shared updates of this seed."""
+    shared = create(folder_of(out, SHARED_RUN, seed), spec_of(ARMS["even"], seed, model))
+    continue_run(shared, stages=1)
+    run = create(folder_of(out, name, seed), spec_of(ARMS[name], seed, model))
+    if not run.state.done:
+        run.begin_with(shared)
+    continue_run(run)
+
+
+def finished(out: Path, seeds: Sequence[int]) -> Iterator[tuple[str, int, RunLog]]:
+    for seed in seeds:
+        for name in ARMS:
+            folder = folder_of(out, name, seed)
+            if (folder / "run.json").exists():
+                run = RunLog.open(folder)
+                if next_task(run.plan, run.state) is None:
+                    yield name, seed, run
+
+
+def successes(rows: Sequence[SliceResult]) -> dict[str, float]:
+    return {row.name: row.metrics["success_rate"] for row in rows}
+
+
+def row_of(name: str, seed: int, run: RunLog) -> dict[str, Any]:
+    test = run.state.test
+    assert test is not None, "a finished run has opened its test"
+    lines = [line for stage in run.state.done for line in stage.metrics() if line["kind"] == "iteration"]
+    return {
+        "arm": name,
+        "seed": seed,
+        "before": successes(test.first),
+        "end": successes(test.last),
+        "updates": len(lines),
+        "replies": run.state.spent["samples"],
+        "tokens": {token: sum(line[token] for line in lines) for token in TOKENS},
+        "shares": [
+            {task: knobs["share"] for task, knobs in stage.chosen.config.model_dump()["tasks"].items()}
+            for stage in run.state.stages
+        ],
+    }
+
+
+def groups_of(before: dict[str, float]) -> dict[str, list[str]]:
+    """The tasks of the primary outcome, and those that are told apart, by their success after the shared updates."""
+    low, high = MIDDLE
+    return {
+        "between": [task for task, rate in before.items() if low <= rate <= high],
+        "below": [task for task, rate in before.items() if rate < low],
+        "above": [task for task, rate in before.items() if rate > high],
+        "all": list(before),
+    }
+
+
+def mean_over(tasks: Sequence[str], rates: dict[str, float]) -> float | None:
+    return fmean(rates[task] for task in tasks) if tasks else None
+
+
+def half_of_questions(tasks: Sequence[str], *ends: dict[str, float]) -> float:
+    """Half of the 95 % interval of a difference of two means over tasks, by the number of held-out questions."""
+    variance = sum(rates[task] * (1 - rates[task]) for rates in ends for task in tasks) / QUESTIONS
+    return 1.96 * math.sqrt(variance) / len(tasks)
+
+
+def contrast(one: str, other: str, rows: Sequence[dict[str, Any]], group: str) -> dict[str, Any] | None:
+    """One arm less the other by seed; None without a seed in which both are finished."""
+    by = {(row["arm"], row["seed"]): row for row in rows}
+    differences, halves = [], []
+    for seed in sorted({seed for _, seed in by}):
+        if (one, seed) in by and (other, seed) in by:
+            ours, theirs = by[one, seed], by[other, seed]
+            if tasks := groups_of(ours["before"])[group]:
+                differences.append(fmean(ours["end"][task] - theirs["end"][task] for task in tasks))
+                halves.append(half_of_questions(tasks, ours["end"], theirs["end"]))
+    if not differences:
+        return None
+    return {
+        "arms": f"{one} - {other}",
+        "tasks": group,
+        "by seed": differences,
+        "over seeds": asdict(t_mean(differences)),
+        "half of the interval over questions, by seed": halves,
+    }
+
+
+def figures_of(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    pairs = [PRIMARY, *[(name, "even") for name in ARMS if name != "even"]]
+    found = (contrast(one, other, rows, group) for one, other in pairs for group in ("between", "all"))
+    means = [
+        {"arm": row["arm"], "seed": row["seed"]}
+        | {
+            group: {when: mean_over(tasks, row[when]) for when in ("before", "end")}
+            for group, tasks in groups_of(row["before"]).items()
+        }
+        for row in rows
+    ]
+    return {"rows": list(rows), "means": means, "contrasts": [one for one in found if one is not None]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", required=True, type=Path, help="a transformers folder that `envtuning weights` made")
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--minutes", type=float, default=960.0, help="CPU minutes after which no run is begun")
+    parser.add_argument("--out", type=Path, default=Path("runs/real-skills"), help="folder of the runs")
+    parser.add_argument("--no-record", action="store_true", help="print only")
+    given = parser.parse_args()
+    if not given.no_record:
+        raise_unless_committed()
+    seeds = range(given.seeds)
+    for seed in seeds:
+        for name in ARMS:
+            if time.process_time() < 60 * given.minutes:
+                play(name, seed, given.model, given.out)
+                print(f"seed {seed}, {name}: {time.process_time() / 60:.1f} CPU minutes", flush=True)
+    rows = [row_of(name, seed, run) for name, seed, run in finished(given.out, seeds)]
+    figures = {
+        "preset": PRESET,
+        "weights": weights_of(given.model),
+        "arms": {name: asdict(arm) for name, arm in ARMS.items()},
+    }
+    figures |= figures_of(rows)
+    for one in figures["contrasts"]:
+        print(one)
+    if not given.no_record:
+        print(record("real_skills", figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The benchmarks of a real model on the small skills, with a tiny one: what they store, and what they compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import real_skills, small_skills
+from envtuning import loop
+from tests.lazily import needed
+
+needed("torch", "trl", extra="grpo")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """Random weights that write one sign a token."""
+    from envtuning.trainees.language.small import small_model
+    from envtuning.trainees.language.tokenizer import sign_tokenizer
+
+    folder, tokenizer = tmp_path_factory.mktemp("models") / "signs", sign_tokenizer()
+    small_model(tokenizer, width=16, layers=1, heads=2).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_the_run_is_stored_with_its_weights_tests_tokens_and_minutes(model, tmp_path):
+    spec = small_skills.spec_of(str(model), seed=3)
+    suites = spec.suites.model_copy(update={"validation_per_slice": 1, "test_per_slice": 2})
+    spec = spec.model_copy(update={"suites": suites, "stages": spec.stages[:2]})
+    clock = small_skills.Clock(tmp_path / "cpu.jsonl")
+    figures = small_skills.figures_of(loop.start(spec, tmp_path / "run", clock))
+    assert [one["questions"] for one in figures["test"].values()] == [36] * 3
+    assert figures["updates"] == 10
+    assert figures["samples"] >= 640
+    assert 0 < figures["tokens"]["generated_tokens"] < figures["tokens"]["tokens"]
+    assert len(figures["shares"]) == 2
+    assert set(clock.minutes()) == {"loading", "stage 0", "stage 1", "test"}
+    assert "all" in small_skills.table(figures)
+    (digest,) = small_skills.weights_of(model).values()
+    assert len(digest) == 64
+    with pytest.raises(SystemExit, match="no safetensors"):
+        small_skills.weights_of(tmp_path)
+
+
+def test_arms_share_their_first_updates_and_unfinished_ones_are_in_no_table(model, tmp_path, monkeypatch):
+    for name, value in {"SHARED": 1, "STAGES": 1, "UPDATES": 2}.items():
+        monkeypatch.setattr(real_skills, name, value)
+    monkeypatch.setattr(real_skills, "LEAST", real_skills.LEAST | {"suites.test_per_slice": 1})
+    real_skills.play("rising", 0, model, tmp_path)
+    real_skills.play("even with refill", 0, model, tmp_path)
+    begun = real_skills.create(
+        real_skills.folder_of(tmp_path, "even", 0), real_skills.spec_of(real_skills.ARMS["even"], 0, model)
+    )
+    assert not begun.state.done
+    rows = [real_skills.row_of(*one) for one in real_skills.finished(tmp_path, range(2))]
+    assert [row["arm"] for row in rows] == ["even with refill", "rising"]
+    first, second = (real_skills.folder_of(tmp_path, row["arm"], 0) / "stages" / "00" / "metrics.jsonl" for row in rows)
+    assert first.read_bytes() == second.read_bytes()
+    assert rows[1]["updates"] == 3
+    assert all(row["replies"] >= 3 * real_skills.REPLIES for row in rows)
+    refilled = [stage["add"] for stage in rows[0]["shares"]]
+    assert refilled == [1.0, 1.0]  # even shares stay
+
+
+def row(arm: str, seed: int, **end: float) -> dict[str, object]:
+    return {
+        "arm": arm,
+        "seed": seed,
+        "before": {"known": 0.9, "middle": 0.3, "other": 0.5, "hopeless": 0.0},
+        "end": end,
+    }
+
+
+def test_the_primary_contrast_is_over_the_tasks_between_and_by_seed():
+    refill = {"known": 0.9, "middle": 0.4, "other": 0.5, "hopeless": 0.0}
+    rising = {"known": 0.5, "middle": 0.8, "other": 0.6, "hopeless": 0.0}
+    rows = [row("even with refill", 0, **refill), row("rising", 0, **rising), row("rising", 1, **rising)]
+    found = real_skills.figures_of(rows)
+    primary, over_all = found["contrasts"]
+    assert (primary["arms"], primary["tasks"]) == ("rising - even with refill", "between")
+    assert primary["by seed"] == [pytest.approx(0.25)]  # seed 1 lacks the other arm
+    assert primary["over seeds"]["low"] is None  # one seed has no interval over seeds
+    assert over_all["by seed"] == [pytest.approx((-0.4 + 0.4 + 0.1) / 4)]
+    half = 1.96 * ((0.4 * 0.6 + 0.5 * 0.5 + 0.8 * 0.2 + 0.6 * 0.4) / 64) ** 0.5 / 2
+    assert primary["half of the interval over questions, by seed"] == [pytest.approx(half)]
+    assert found["means"][0]["above"] == {"before": 0.9, "end": 0.9}
