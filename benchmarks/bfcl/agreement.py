@@ -7,9 +7,9 @@ from collections import Counter
 from typing import Any
 
 from benchmarks.bfcl.official import official_verdict
+from benchmarks.bfcl.scripts import perturbed, run_script
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, Version, load
-from envtuning.worlds.bfcl.scripted import perturbed, run_script
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 

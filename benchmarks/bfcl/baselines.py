@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.bfcl.policies import POLICIES, Writer
+from benchmarks.bfcl.scripts import run_script
 from benchmarks.bfcl.statistics import scenario_interval
 from benchmarks.bfcl.text_table import aligned, ranged
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
 from envtuning.worlds.bfcl.rewards import TurnRecord, turn_progress
-from envtuning.worlds.bfcl.scripted import run_script
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 SHOWN = ("success", "progress", "syntax")

@@ -50,26 +50,13 @@ def test_what_goes_wrong_is_one_line_on_stderr_and_ends_with_1(asked, monkeypatc
     assert capsys.readouterr() == ("", "these are others\n")
 
 
-@pytest.mark.parametrize("wrong", [["remove"], [], ["verify", "--version", "v5"], ["templates", "--most", "x"]])
+@pytest.mark.parametrize("wrong", [["remove"], [], ["verify", "--version", "v5"], ["templates"]])
 def test_what_it_does_not_know_it_refuses_with_its_usage(asked, wrong, capsys):
     with pytest.raises(SystemExit) as ended:
         main(wrong)
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("usage: python -m envtuning.worlds.bfcl ")
     assert not asked
-
-
-def test_templates_prints_ten_keys_with_empty_hints_unless_told_how_many(monkeypatch, capsys):
-    from envtuning.worlds.bfcl.hints import check
-
-    monkeypatch.setattr(package, "load", lambda version, path: (version, path))
-    monkeypatch.setattr(check, "common_templates", lambda loaded, most: [f"cd: {loaded} {{}}", f'"{most}"'])
-    assert main(["templates"]) == 0
-    assert main(["templates", "--version", "all", "--path", "there", "--most", "3"]) == 0
-    assert capsys.readouterr().out == (
-        'hints:\n  "cd: (\'v4\', None) {}": ""\n  "\\"10\\"": ""\n'
-        'hints:\n  "cd: (\'v4\', \'there\') {}": ""\n  "\\"3\\"": ""\n'
-    )
 
 
 def test_installing_shows_and_runs_pip_on_the_one_wheel_that_is_accepted_and_looks_at_its_files(monkeypatch, tmp_path):

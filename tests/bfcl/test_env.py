@@ -11,11 +11,12 @@ from benchmarks.bfcl import memory
 from benchmarks.bfcl.baselines import generous_progress
 from benchmarks.bfcl.official import official_verdict
 from benchmarks.bfcl.policies import POLICIES
+from benchmarks.bfcl.scripts import run_script
 from benchmarks.fuzz import tool_actions
 from envtuning.worlds.bfcl.calls import Call, as_reply, read_call
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, PackageError, load
-from envtuning.worlds.bfcl.scripted import DONE, run_script
+from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from envtuning.worlds.bfcl.tools import Toolbox
 

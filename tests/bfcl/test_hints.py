@@ -9,18 +9,19 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from benchmarks.bfcl import templates
 from benchmarks.bfcl.measure import Condition, draw_samples, play_plan, recovered
 from benchmarks.bfcl.readers import READERS
+from benchmarks.bfcl.scripts import perturbed, run_script
 from benchmarks.bfcl.statistics import summary
+from benchmarks.bfcl.templates import common_templates
 from engineers import AnswerFormat
-from envtuning.worlds.bfcl.command import main as bfcl_command
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints import WrittenHints, augment
-from envtuning.worlds.bfcl.hints.check import common_templates, ground_truth_tokens, refusals, telling_words
+from envtuning.worlds.bfcl.hints.check import ground_truth_tokens, refusals, telling_words
 from envtuning.worlds.bfcl.hints.rules import MAX_HINT
 from envtuning.worlds.bfcl.hints.templates import is_template, template_of
-from envtuning.worlds.bfcl.scripted import perturbed, run_script
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from tests.engineers.conftest import ScriptedChat
@@ -217,7 +218,7 @@ def test_an_engineer_writes_hints_and_is_told_which_are_refused(v4):
 
 
 def test_the_keys_to_write_hints_for_are_printed_as_a_config_takes_them(v4, capsys):
-    assert bfcl_command(["templates", "--most", "3"]) == 0
+    templates.main(["--most", "3"])
     config = BFCLConfig.model_validate(yaml.safe_load(capsys.readouterr().out))
     assert list(config.hints) == common_templates(v4, 3)
     assert set(config.hints.values()) == {""}

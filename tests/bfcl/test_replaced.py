@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from benchmarks.bfcl.scripts import perturbed, run_script
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints import augment
-from envtuning.worlds.bfcl.scripted import perturbed, run_script
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from envtuning.worlds.bfcl.world import BFCLCases, BFCLWorld, settings_of
 

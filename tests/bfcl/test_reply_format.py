@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from benchmarks.bfcl.scripts import run_script
 from envtuning.trainees.language.tool_lessons import lesson
 from envtuning.worlds.bfcl.calls import MAX_CALLS, MAX_CHARACTERS, Call, Calls, EndOfTurn, Unreadable
 from envtuning.worlds.bfcl.config import BFCLConfig
@@ -14,7 +15,7 @@ from envtuning.worlds.bfcl.env import BFCLMultiTurnEnv
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS
 from envtuning.worlds.bfcl.reply_format import REPLY_FORMATS, read_reply, write_answer, write_calls
-from envtuning.worlds.bfcl.scripted import ground_truth_in, run_script
+from envtuning.worlds.bfcl.scripted import ground_truth_in
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 
 PWD = Call("pwd")

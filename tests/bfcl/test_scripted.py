@@ -5,8 +5,8 @@ import json
 import random
 
 from benchmarks.bfcl.policies import POLICIES
+from benchmarks.bfcl.scripts import perturbed
 from envtuning.worlds.bfcl.package import SPLITS
-from envtuning.worlds.bfcl.scripted import perturbed
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 

@@ -1,4 +1,4 @@
-"""``python -m envtuning.worlds.bfcl install | verify | templates``: see ``command``."""
+"""``python -m envtuning.worlds.bfcl install | verify``: see ``command``."""
 
 from __future__ import annotations
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import re
-from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 
-from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints.rules import MAX_HINT
-from envtuning.worlds.bfcl.hints.templates import is_template, template_of
+from envtuning.worlds.bfcl.hints.templates import is_template
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Package
-from envtuning.worlds.bfcl.scripted import perturbed, run_script
-from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import documents, load_tasks
 
 MAX_HINTS = 100
@@ -73,15 +68,3 @@ def telling_words(text: str) -> set[str]:
 @lru_cache(maxsize=2)
 def tool_names(package: Package) -> frozenset[str]:
     return frozenset(tool["name"] for name in TOOL_CLASSES for tool in documents(package.root, package.docs_file(name)))
-
-
-def common_templates(package: Package, most: int = 10, seed: int = 0) -> list[str]:
-    """The most frequent error templates of mistakes on the training scenarios: an engineer may write a hint for each."""
-    counts: Counter[str] = Counter()
-    for task in by_scenario().tasks(package, "train"):
-        talk = run_script(
-            Conversation(package, task, tool_style="none"), perturbed(package, task, random.Random(f"{seed} {task.id}"))
-        )
-        errors = [(call, result) for call, result in talk.earlier if result.error and call.name in talk.toolbox.names]
-        counts.update(template_of(call.name, result.text) for call, result in errors)
-    return [template for template, _ in counts.most_common(most)]
