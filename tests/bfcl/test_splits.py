@@ -9,9 +9,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from benchmarks.bfcl.cuts import _deal, draw, related, without
 from benchmarks.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES
-from envtuning.worlds.bfcl.splits import SIZES, SUBSETS, CutName, _deal, by_scenario, by_tool_class, draw, related
+from envtuning.worlds.bfcl.splits import SIZES, SUBSETS, CutName, by_scenario, by_tool_class
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 
@@ -74,7 +75,8 @@ def test_the_same_seed_draws_the_same_cut(v4):
 
 @pytest.mark.parametrize("held_out", TOOL_CLASSES)
 def test_holding_out_a_tool_class_keeps_it_out_of_training(v4, held_out):
-    cut = by_tool_class(v4, held_out)
+    cut = by_tool_class("v4", held_out)
+    assert cut == without(v4, held_out), "it is stored as it is made"
     for subset in ("train", "validation"):
         assert not any(held_out in task.classes for task in cut.tasks(v4, subset))
     assert not cut.train & cut.test
@@ -87,7 +89,7 @@ def test_holding_out_a_tool_class_keeps_it_out_of_training(v4, held_out):
 def test_the_cuts_by_tool_class_are_those_that_figures_were_measured_on(v4):
     told = []
     for held_out in ("MathAPI", "TradingBot"):
-        cut = by_tool_class(v4, held_out, "scenarios-1")
+        cut = by_tool_class("v4", held_out, "scenarios-1")
         told.append([sorted(getattr(cut, subset)) for subset in SUBSETS])
     assert hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16] == "082f7f783f655495"
 
@@ -106,7 +108,7 @@ def test_what_is_unknown_is_refused_with_what_is_known(v4):
     with pytest.raises(ValueError, match="cut='mine': the cuts are scenarios-1, scenarios-2"):
         by_scenario("mine")
     with pytest.raises(ValueError, match="held_out='Maths': the tool classes are GorillaFileSystem, MathAPI"):
-        by_tool_class(v4, "Maths")
+        by_tool_class("v4", "Maths")
 
 
 def test_intervals_resample_scenarios(v4):
@@ -132,13 +134,15 @@ def test_the_macro_interval_weighs_groups_alike_and_resamples_scenarios():
 
 
 OF_THE_PAPER_S_VERSION = """
-from envtuning.worlds.bfcl.package import load
-from envtuning.worlds.bfcl.splits import SUBSETS, by_scenario, related
+from benchmarks.bfcl.cuts import related, without
+from envtuning.worlds.bfcl.package import TOOL_CLASSES, load
+from envtuning.worlds.bfcl.splits import SUBSETS, by_scenario, by_tool_class
 package, cut = load("v3-paper"), by_scenario()
 truths = [{tuple(call for turn in task.ground_truth for call in turn) for task in cut.tasks(package, subset)} for subset in SUBSETS]
 assert [len(cut.tasks(package, subset)) for subset in SUBSETS] == [320, 80, 400]
 assert not (truths[0] & truths[1] or truths[0] & truths[2] or truths[1] & truths[2])
 assert all(sum(bool(set(group) & getattr(cut, subset)) for subset in SUBSETS) == 1 for group in related(package))
+assert all(by_tool_class("v3-paper", held_out) == without(package, held_out) for held_out in TOOL_CLASSES)
 print("disjoint")
 """
 

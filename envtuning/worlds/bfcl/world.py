@@ -102,7 +102,7 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
     def cut(self) -> Cut:
         if self.held_out is None:
             return by_scenario(self.cut_name)
-        return by_tool_class(self.package, self.held_out, self.cut_name)
+        return by_tool_class(self.version, self.held_out, self.cut_name)
 
     def check(self, config: BFCLConfig) -> None:
         """Hints must pass the checks of ``refusals``, and at least one task must fit."""
