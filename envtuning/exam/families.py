@@ -1,8 +1,8 @@
 """The families of the exam: what a small transformer has mastered, lacks and cannot learn, and the budget that it gets.
 
 A root is a transformer trained on what it has mastered. Its tasks differ from root to root, and their names do not reveal them.
-``DEVELOPMENT`` is for writing and tuning engineers. ``HELD_OUT`` has the kinds that every exam needs; ``drawn`` adds families from a
-declared distribution by a seed that is fixed after the code is frozen.
+``DEVELOPMENT`` is for writing and tuning engineers. ``HELD_OUT`` has the kinds that every exam needs, and families that were drawn from a
+declared distribution by a seed that was fixed after the code.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ DEVELOPMENT = (
         pretrain=1200,
     ),
 )  # fmt: skip
-HELD_OUT = (
+REQUIRED = (
     Family(name="half-right", hopeless=0, half_right=8),
     Family(name="coins", lacking=6, hopeless=5, coins=5),
     Family(
@@ -108,16 +108,8 @@ HELD_OUT = (
     ),
     Family(name="null", mastered=12, lacking=0, hopeless=6, coins=6),
 )  # fmt: skip
-NAMED: dict[str, Family] = {family.name: family for family in (*DEVELOPMENT, *HELD_OUT)}
 NULL = "null"  # nothing can be learnt: whoever leaves even draws can only lose
 DRAWN = 6  # families of an exam that are drawn
-
-
-def named(name: str) -> Family:
-    """Raises ``SpecError`` with the names that there are."""
-    if name not in NAMED:
-        raise SpecError(f"family {name!r:.60} is unknown: give one of {', '.join(NAMED)}")
-    return NAMED[name]
 
 
 def drawn(seed: int, count: int = DRAWN) -> tuple[Family, ...]:
@@ -153,3 +145,15 @@ def _draw(rng: np.random.Generator, name: str) -> Family:
         "algorithms": {"letters": 12, "lengths": (4, 6), "pretrain": 1200},
     }
     return Family(**common, **sizes[str(content)])
+
+
+SEED = 0x815FADC1  # the last commit before it was fixed
+HELD_OUT = (*REQUIRED, *drawn(SEED))
+NAMED: dict[str, Family] = {family.name: family for family in (*DEVELOPMENT, *HELD_OUT)}
+
+
+def named(name: str) -> Family:
+    """Raises ``SpecError`` with the names that there are."""
+    if name not in NAMED:
+        raise SpecError(f"family {name!r:.60} is unknown: give one of {', '.join(NAMED)}")
+    return NAMED[name]

@@ -1,0 +1,99 @@
+"""The held-out families, opened once, and every engineer on the development families: ``python -m benchmarks.exam_table``.
+
+Preregistered. ``rising`` was named before a held-out family was opened; ``once`` and ``reader`` stand beside it, all with their defaults. On each
+of the eleven held-out families, these and the bounds of ``benchmarks.exam_ground`` are played on the roots 1100 to 1115 with two training
+seeds each. What comes is reported, whatever a family's headroom. The goals: ``rising`` takes 60 % of the oracle's gain over all families but
+``null``, and on ``null`` the lower bound of its difference to even draws is above −2 points.
+
+The leaderboard has every engineer that asks no model, and the three samplers, on both development families: the same roots, one training seed.
+Success and score are read by those who read scores.
+
+Every sitting is kept in ``runs/exam_table``: after a kill, the same command continues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks._command import arguments_of, command, errors_in_one_sentence, record_if_asked
+from benchmarks._points import in_points
+from envtuning.exam.families import DEVELOPMENT, HELD_OUT, NULL, Family
+from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
+from envtuning.exam.scores import Score, scores
+from envtuning.exam.session import Start
+from envtuning.exam.sitting import BOUNDS
+from envtuning.studies.closed_loop import lower_bound
+
+KEPT = Path(__file__).parents[1] / "runs" / "exam_table"
+ROOTS = range(1100, 1116)
+NAMED_BEFORE = "rising"
+OPENED = (NAMED_BEFORE, "once", "reader")
+
+
+def opened(hall: Hall, families: Sequence[Family]) -> dict[str, Any]:
+    """The named engineers on families that nobody had seen."""
+    starts = [Start(root, training) for root in ROOTS for training in (0, 1)]
+    found = []
+    for family in families:
+        found += hall.sittings(papers(OPENED, [family], starts))
+        print(*lines(scores([one for one in found if one.paper.family == family]), family.name), sep="\n", flush=True)
+    told = {one.engineer: of_score(one) for one in scores(found)}
+    if NULL in {family.name for family in families}:
+        ends = {
+            name: [one.end for one in found if one.paper.family.name == NULL and one.paper.engineer == name]
+            for name in ("even", NAMED_BEFORE)
+        }
+        pairs = [mine - theirs for mine, theirs in zip(ends[NAMED_BEFORE], ends["even"], strict=True)]
+        by_root = [(first + second) / 2 for first, second in zip(pairs[::2], pairs[1::2], strict=True)]
+        told[NAMED_BEFORE]["bound_over_even_on_null"] = lower_bound(by_root)
+    return told
+
+
+def leaderboard(hall: Hall, families: Sequence[Family]) -> dict[str, Any]:
+    """All engineers that ask no model."""
+    starts = [Start(root) for root in ROOTS]
+    return {one.engineer: of_score(one) for one in scores(hall.sittings(papers(WITHOUT_A_MODEL, families, starts)))}
+
+
+def of_score(score: Score) -> dict[str, Any]:
+    return {"reads": score.reads, "families": {name: asdict(of) for name, of in score.families.items()}, "part": score.part and asdict(score.part)}  # fmt: skip
+
+
+def lines(found: Sequence[Score], family: str) -> list[str]:
+    """A family's rows: the bounds first, then the engineers as they were named."""
+    by_name = {one.engineer: of_score(one) for one in found}
+    return [line(family, name, by_name[name]) for name in (*BOUNDS, *OPENED)]
+
+
+def line(family: str, name: str, row: dict[str, Any]) -> str:
+    of = row["families"][family]
+    return f"| `{family}` | {name} | {100 * of['success']:.1f} | {in_points(of['over_open_loop'])} | {in_points(of['over_even'])} |"
+
+
+def row_of_all(name: str, row: dict[str, Any]) -> str:
+    """A line of the leaderboard: success and gain on each family."""
+    cells = [f"{100 * of['success']:.1f} | {in_points(of['over_open_loop'])}" for of in row["families"].values()]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = command(__doc__)
+    parser.add_argument("--jobs", type=int, default=2, help="sittings at a time (2)")
+    arguments = arguments_of(parser)
+    hall = Hall(KEPT, jobs=arguments.jobs)
+    with errors_in_one_sentence():
+        board = leaderboard(hall, DEVELOPMENT)
+        print(*(row_of_all(name, row) for name, row in board.items()), sep="\n", flush=True)
+        told = opened(hall, HELD_OUT)
+    part = told[NAMED_BEFORE]["part"]
+    print(
+        f"{NAMED_BEFORE} takes {100 * part['mean']:.0f} % ({100 * part['low']:.0f}, {100 * part['high']:.0f}) of the oracle's gain"
+    )
+    record_if_asked(arguments, "exam_table", {"opened": told, "leaderboard": board})
+
+
+if __name__ == "__main__":
+    main()
