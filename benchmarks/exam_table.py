@@ -8,18 +8,18 @@ seeds each. What comes is reported, whatever a family's headroom. The goals: ``r
 The leaderboard has every engineer that asks no model, and the three samplers, on both development families: the same roots, one training seed.
 Success and score are read by those who read scores.
 
-Every sitting is kept in ``runs/exam_table``: after a kill, the same command continues.
+Every sitting is kept in ``runs/exam_sittings``: after a kill, the same command continues.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from benchmarks._command import arguments_of, command, errors_in_one_sentence, record_if_asked
 from benchmarks._points import in_points
+from benchmarks.exam_rules import FRESH, KEPT, ROOTS
 from envtuning.exam.families import DEVELOPMENT, HELD_OUT, NULL, Family
 from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
 from envtuning.exam.scores import Score, scores
@@ -27,18 +27,15 @@ from envtuning.exam.session import Start
 from envtuning.exam.sitting import BOUNDS
 from envtuning.studies.closed_loop import lower_bound
 
-KEPT = Path(__file__).parents[1] / "runs" / "exam_table"
-ROOTS = range(1100, 1116)
 NAMED_BEFORE = "rising"
 OPENED = (NAMED_BEFORE, "once", "reader")
 
 
 def opened(hall: Hall, families: Sequence[Family]) -> dict[str, Any]:
     """The named engineers on families that nobody had seen."""
-    starts = [Start(root, training) for root in ROOTS for training in (0, 1)]
     found = []
     for family in families:
-        found += hall.sittings(papers(OPENED, [family], starts))
+        found += hall.sittings(papers(OPENED, [family], FRESH))
         print(*lines(scores([one for one in found if one.paper.family == family]), family.name), sep="\n", flush=True)
     told = {one.engineer: of_score(one) for one in scores(found)}
     if NULL in {family.name for family in families}:

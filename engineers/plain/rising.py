@@ -6,6 +6,7 @@ other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,12 +20,15 @@ from engineers.report import SliceResult, StageRecord, StageReport, read_first
 from engineers.roles import find_slices, natural_key
 from engineers.tiers import Tier
 
+Results = dict[str, SliceResult]
+UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not known
 
-@reads({"learnt": PLAIN, "keep": PLAIN, "margin": PLAIN, "patience": PLAIN, "flat": PLAIN})
+
+@reads({"learnt": PLAIN, "keep": PLAIN, "sure": PLAIN, "gap": PLAIN, "flat": PLAIN})
 class RisingEngineer(ShareRule):
-    """``learnt`` is the success from which a slice is only rehearsed, with a part ``keep`` of the data for all of these. A slice
-    rises if its score is ``margin`` above a blind guess and still grows, or for the first ``patience`` stages; a part ``flat`` of the
-    data goes to those that do not."""
+    """``learnt`` is the success from which a slice is only rehearsed; these have a third of ``keep`` of the data at first and ``keep`` in
+    the last stage, because what is forgotten early comes back. A slice rises if its score is ``sure`` standard errors above a blind guess, or
+    in the first stage, unless two stages have closed less than ``gap`` of what it lacked. Any other has ``flat`` of a rising one's data."""
 
     name = "rising"
     tier = Tier.REPORT
@@ -34,33 +38,46 @@ class RisingEngineer(ShareRule):
         *,
         learnt: float = 0.8,
         keep: float = 0.3,
-        margin: float = 0.1,
-        patience: int = 2,
-        flat: float = 0.1,
+        sure: float = 1.5,
+        gap: float = 0.15,
+        flat: float = 0.05,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.learnt, self.keep, self.margin, self.patience, self.flat = learnt, keep, margin, patience, flat
+        self.learnt, self.keep, self.sure, self.gap, self.flat = learnt, keep, sure, gap, flat
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, design = find_slices(knobs), Design()
-        stages = [results(record, report) for record in report.records()]
+        stages = [(whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(piece.name, stages, report) for piece in slices}
-        design.share_out(slices, shared(kinds, {"learnt": self.keep, "flat": self.flat}), kinds)
+        design.share_out(slices, shared(kinds, self.kept(report), self.flat), kinds)
         return design
 
-    def kind(self, name: str, stages: Sequence[Mapping[str, SliceResult]], report: StageReport) -> str:
-        """``learnt``, ``rising`` or ``flat``, by the last stages that had data of the slice."""
-        seen = [stage[name] for stage in stages if name in stage]
+    def kept(self, report: StageReport) -> float:
+        """The part for rehearsal: it grows with each decision."""
+        if report.rounds_left is None:
+            return self.keep
+        done, decisions = report.stage, report.stage + report.rounds_left
+        return self.keep * (1 + 2 * done / max(1, decisions - 1)) / 3
+
+    def kind(self, name: str, stages: Sequence[tuple[Results, Results]], report: StageReport) -> str:
+        """``learnt``, ``rising`` or ``flat``, by the last stages that had data of the slice: success of the last half, score of the whole."""
+        seen = [(row[name], late[name]) for row, late in stages if name in late]
         if not seen:
             return "rising"
-        success, scores = seen[-1].rate(report.objective) or 0.0, [score_of(row, report) for row in seen]
-        if success >= self.learnt:
+        successes = [late.rate(report.objective) or 0.0 for _, late in seen]
+        if successes[-1] >= self.learnt:
             return "learnt"
-        if len(scores) < self.patience:
+        if len(stages) == 1:
             return "rising"
-        stuck = len(scores) > 2 and success == 0 and scores[-1] < scores[-3] + self.margin
-        return "rising" if scores[-1] >= report.blind_scores.get(name, 0.0) + self.margin and not stuck else "flat"
+        scores = [score_of(row, report) for row, _ in seen]
+        stopped = len(scores) > 2 and scores[-1] - scores[-3] < self.gap * (1 - scores[-3])
+        if stopped and max(successes) < self.learnt:
+            return "flat"
+        blind = report.blind_scores.get(name, 0.0)
+        level = max(blind, UNKNOWN_BLIND)
+        error = math.sqrt(level * (1 - level) / seen[-1][0].episodes)
+        return "rising" if scores[-1] >= blind + self.sure * error else "flat"
 
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "part": PLAIN})
@@ -85,13 +102,18 @@ class OnceEngineer(ShareRule):
             piece.name: "learnt" if piece.name in known else "rising" if piece.name in chosen else "flat"
             for piece in slices
         }
-        design.share_out(slices, shared(kinds, {"learnt": self.keep, "flat": 0.0}), kinds)
+        design.share_out(slices, shared(kinds, self.keep, 0.0), kinds)
         return design
 
 
-def results(record: StageRecord, report: StageReport) -> dict[str, SliceResult]:
+def results(record: StageRecord, report: StageReport) -> Results:
     """What the last half of a stage showed of each slice."""
     return {row.name: row for row in read_first(record, report.objective) if row.episodes}
+
+
+def whole(record: StageRecord, report: StageReport) -> Results:
+    """What all of a stage showed of each slice."""
+    return results(record, report) | {row.name: row for row in record.training_results if row.episodes}
 
 
 def score_of(row: SliceResult, report: StageReport) -> float:
@@ -99,10 +121,11 @@ def score_of(row: SliceResult, report: StageReport) -> float:
     return row.score if row.score is not None else row.rate(report.objective) or 0.0
 
 
-def shared(kinds: Mapping[str, str], parts: Mapping[str, float]) -> dict[str, float]:
-    """Each kind's part of the data in even shares; the rising slices, or else the flat ones, get what is left."""
-    counts = {kind: sum(other == kind for other in kinds.values()) for kind in ("learnt", "rising", "flat")}
-    given = {kind: parts.get(kind, 0.0) if count else 0.0 for kind, count in counts.items()}
-    rest = next((kind for kind in ("rising", "flat", "learnt") if counts[kind]), "learnt")
-    given[rest] = 1.0 - sum(part for kind, part in given.items() if kind != rest)
-    return {name: given[kind] / counts[kind] for name, kind in kinds.items()}
+def shared(kinds: Mapping[str, str], keep: float, flat: float) -> dict[str, float]:
+    """The learnt slices have ``keep`` of the data in even shares. Of the rest, a flat one has ``flat`` of a rising one's share."""
+    learnt = sum(kind == "learnt" for kind in kinds.values())
+    weights = {name: 1.0 if kind == "rising" else flat for name, kind in kinds.items() if kind != "learnt"}
+    total = sum(weights.values()) or 1.0
+    kept = keep if weights else 1.0
+    left = 1.0 - kept if learnt else 1.0
+    return {name: left * weights[name] / total if name in weights else kept / learnt for name in kinds}

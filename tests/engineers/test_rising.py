@@ -54,23 +54,45 @@ def test_it_rehearses_what_is_learnt_and_trains_the_rest_at_first():
     assert [found[name] for name in ("coming", "stuck", "unseen", "half")] == pytest.approx([0.2] * 4)
 
 
+def test_rehearsal_grows_to_its_part_in_the_last_stage():
+    told = report(FIRST)
+    first, last = (told.model_copy(update={"stage": stage, "rounds_left": 5 - stage}) for stage in (0, 4))
+    assert shares("rising", first, keep=0.3)["known"] == pytest.approx(0.1)
+    assert shares("rising", last, keep=0.3)["known"] == pytest.approx(0.3)
+
+
 def test_then_it_trains_what_rises():
-    found = shares("rising", report(FIRST, SECOND), keep=0.2, flat=0.1)
+    found = shares("rising", report(FIRST, SECOND), keep=0.2, flat=0.2)
+    rising = 0.8 / 3.2
     assert found == pytest.approx(
-        {"known": 0.2, "coming": 0.7 / 3, "half": 0.7 / 3, "unseen": 0.7 / 3, "stuck": 0.1}, abs=1e-3
+        {"known": 0.2, "coming": rising, "half": rising, "unseen": rising, "stuck": 0.2 * rising}, abs=1e-3
     )
 
 
-def test_a_score_that_has_stopped_without_a_success_is_flat():
-    found = shares("rising", report(FIRST, SECOND, LATER, LATER), keep=0.2, flat=0.1)
-    assert found["half"] == found["stuck"] == pytest.approx(0.05)
-    assert found["coming"] == pytest.approx(0.35)
+def test_few_episodes_must_score_more_to_count_as_rising():
+    def with_episodes(count: int) -> StageReport:
+        told = report(FIRST, FIRST | {"coming": (0.0, 0.12)})
+        told.training_results = [row(one.name, 0.0, one.score or 0.0, count) for one in told.training_results]
+        return told
+
+    many, few = (shares("rising", with_episodes(count)) for count in (400, 10))
+    assert many["coming"] > 10 * many["stuck"]
+    assert few["coming"] == few["stuck"]
 
 
-def test_a_slice_with_some_success_is_never_called_stuck():
-    still = LATER | {"half": (0.05, 0.52)}
-    found = shares("rising", report(FIRST, still, still, still))
-    assert found["half"] == found["coming"] > found["stuck"]
+@pytest.mark.parametrize("later", [(0.0, 0.52), (0.5, 0.52)])
+def test_a_score_that_has_stopped_below_what_is_learnt_is_flat(later):
+    """Whether half of every answer is right, or half of the answers by chance."""
+    still = LATER | {"half": later}
+    found = shares("rising", report(FIRST, SECOND, still, still), keep=0.2, flat=0.1)
+    assert found["half"] == found["stuck"] == pytest.approx(0.1 * found["unseen"], rel=0.01)
+    assert found["unseen"] > 0.3
+
+
+def test_what_was_learnt_and_is_being_forgotten_is_trained():
+    forgotten = LATER | {"known": (0.4, 0.7)}
+    found = shares("rising", report(FIRST, SECOND, forgotten, forgotten))
+    assert found["known"] == found["unseen"]
 
 
 def test_nothing_is_given_up_for_good():
@@ -98,5 +120,5 @@ def test_without_scores_success_is_read():
     for one in (*told.training_results, *told.history[0].training_results):
         one.metrics.pop("score")
         one.halves = []
-    found = shares("rising", told.model_copy(update={"blind_scores": {}}), keep=0.2, flat=0.1)
+    found = shares("rising", told.model_copy(update={"blind_scores": {}}), keep=0.2)
     assert found["coming"] > 0.3 > found["half"]
