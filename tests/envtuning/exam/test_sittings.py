@@ -302,10 +302,11 @@ def test_honest_results_hold(honest):
     assert report.verified(honest, QUIET)
 
 
-def test_honest_results_of_other_engineers_and_families_hold(tmp_path):
-    for place, (engineer, reads) in enumerate(
-        (name, reads) for reads in ("scores", "success") for name in ("once", "reader", "random", "pools", "give-up")
-    ):
+HONEST = ("once", "reader", "random", "pools", "give-up", "rules", "learnability", "p(1-p)", "thompson", "half-success")
+
+
+def test_twenty_honest_results_hold(tmp_path):
+    for place, (engineer, reads) in enumerate((name, reads) for reads in ("scores", "success") for name in HONEST):
         starts = [Start(root) for root in range(place, place + 2)]
         found = Hall(tmp_path / str(place)).sittings(papers([engineer], [SMALL], starts, decisions=3, reads=reads))
         sheet.write(found, tmp_path / f"{place}.json")
