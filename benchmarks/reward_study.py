@@ -32,7 +32,7 @@ it includes zero or is below it. The rules in question are even draws and the sa
 
 What was chosen after runs on the roots 3100 to 3102 (``--pilot``), with three times the budget: 184,320 replies, because at half of them refill has made
 150 updates, and at 276,480 most arms are near the top; and the higher rate. Every run is kept in ``runs/reward_study``: after a kill, the same
-command continues. The first seed of all roots comes first, and ``--seeds 1`` reports it alone.
+command continues. The first seed of all roots comes first, root by root; ``--seeds 1`` reports it alone, and ``--roots N`` the first N roots, if time ends.
 """
 
 from __future__ import annotations
@@ -309,9 +309,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (2)")
     parser.add_argument("--pilot", action="store_true", help="the roots for trying out alone, one training each")
     parser.add_argument("--seeds", type=int, choices=(1, 2), default=2, help="training seeds of a root (2)")
+    parser.add_argument("--roots", type=int, default=len(ROOTS), help=f"the first so many ({len(ROOTS)})")
     arguments = arguments_of(parser)
     with errors_in_one_sentence():
-        chosen = (PILOT, SEEDS[:1]) if arguments.pilot else (ROOTS, SEEDS[: arguments.seeds])
+        chosen = (PILOT, SEEDS[:1]) if arguments.pilot else (ROOTS[: arguments.roots], SEEDS[: arguments.seeds])
         runs = runs_of(*chosen, arguments.jobs, KEPT / ("pilot.jsonl" if arguments.pilot else "runs.jsonl"))
         figures = figures_of(runs)
         for place, rows in figures["tables"].items():
