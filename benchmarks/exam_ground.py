@@ -1,8 +1,8 @@
 """The bounds of the exam's families: the best open loop and the best oracle, ``python -m benchmarks.exam_ground``.
 
 Preregistered. On each development family, all 33 open loops and all 30 oracles of ``envtuning.exam.bounds`` are played on the four roots 100
-to 103, with one training seed; the one of each with the highest mean is the family's. On held-out families, all are played on two of these
-roots, and the best eight on the other two. What the bounds reach on fresh roots is in ``benchmarks.exam_table``, beside the engineers.
+to 103, with one training seed; the one of each with the highest mean is the family's. On held-out families, all are played on one of these
+roots, and the best four on the other three, too. What the bounds reach on fresh roots is in ``benchmarks.exam_table``, beside the engineers.
 
 Every run is kept in ``runs/exam_ground``: after a kill, the same command continues.
 """
@@ -29,7 +29,7 @@ from envtuning.exam.training import Floats
 
 KEPT = Path(__file__).parents[1] / "runs" / "exam_ground"
 TUNING = [Start(root) for root in range(100, 104)]
-BEST = 8  # arms that are played on all of these roots, on a held-out family
+BEST = 4  # arms that are played on all of these roots, on a held-out family
 FAMILIES = {family.name: family for family in (*DEVELOPMENT, *HELD_OUT)}
 
 
@@ -52,7 +52,7 @@ def ends(family: Family, tasks: Sequence[tuple[Start, Arm]], jobs: int) -> list[
 
 def searched(family: Family, arms: Sequence[Arm], jobs: int) -> tuple[Arm, list[dict[str, Any]]]:
     """The best of these arms on the tuning roots, and all of them, the best first."""
-    seen = len(TUNING) if family in DEVELOPMENT else len(TUNING) // 2
+    seen = len(TUNING) if family in DEVELOPMENT else 1
     found, first = means(family, arms, TUNING[:seen], jobs)
     told = [{"arm": str(arms[at]), "success": round(float(found[at]), 4)} for at in first]
     if seen == len(TUNING):

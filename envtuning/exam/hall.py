@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engineers.registry import BACKENDS, PLAIN_ENGINEERS
+from engineers.registry import PLAIN_ENGINEERS
 from engineers.shared.own import trusted
 from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
@@ -21,7 +21,7 @@ from envtuning.exam.families import DECISIONS, Family
 from envtuning.exam.reading import Reads
 from envtuning.exam.roots import root
 from envtuning.exam.session import Start
-from envtuning.exam.sitting import BOUNDS, SAMPLERS, Paper, Sitting, sit
+from envtuning.exam.sitting import BOUNDS, SAMPLERS, Paper, Sitting, asks_a_model, sit
 from envtuning.studies.study import begin_process, folder_name
 
 READS_NOTHING = ("fixed", "uniform", "schedule", "ladder", "target-only", "warm-target", "mixture", "near-uniform")
@@ -92,9 +92,8 @@ class Hall:
             yield from (sit(paper, **self._told(paper, done.values())) for paper in waiting)
             return
         with _workers(self.jobs, self.ray) as pool:
-            list(
-                pool.map(root, *zip(*dict.fromkeys((paper.family, paper.root) for paper in waiting)))
-            )  # first, so that no two processes train the same root
+            roots = dict.fromkeys((paper.family, paper.root) for paper in waiting)
+            list(pool.map(root, *zip(*roots)))  # first, so that no two processes train the same root
             capped = [paper for paper in waiting if self.max_cost is not None and asks_a_model(paper.engineer)]
             free = [paper for paper in waiting if paper not in capped]
             running = [pool.submit(_sit, paper, self._told(paper, done.values())) for paper in free]
@@ -114,11 +113,6 @@ class Hall:
             spent = sum(one.usage.cost or 0.0 for one in done)
             limits["max_cost"] = max(0.0, self.max_cost - spent)
         return {"transcript": place / f"{paper.root}-{paper.training}" / "transcript.jsonl", "limits": limits}
-
-
-def asks_a_model(engineer: str) -> bool:
-    backend = engineer.partition("/")[0]
-    return backend in BACKENDS and backend not in PLAIN_ENGINEERS
 
 
 def _sit(paper: Paper, told: dict[str, Any]) -> Sitting:

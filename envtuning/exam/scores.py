@@ -36,9 +36,7 @@ class Score:
     engineer: str
     reads: str
     families: dict[str, FamilyScore]
-    part: (
-        Interval | None
-    )  # of the oracle's gain over the best open loop, over all families but the null one; None: nothing to gain
+    part: Interval | None  # of the oracle's gain, over all families but the null one; None: nothing to gain
     failed: int  # decisions that were refused or not taken
     decided: int
     cost: float | None

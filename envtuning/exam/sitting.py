@@ -12,6 +12,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from engineers.proposal import Usage
+from engineers.registry import BACKENDS, PLAIN_ENGINEERS
 from engineers.roles import shares_in
 from envtuning.curriculum.curriculum import Curriculum
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
@@ -115,12 +116,20 @@ def reading(paper: Paper, tasks: Tasks) -> Told:
     rng = np.random.default_rng([paper.root, paper.training, 6])
     if paper.reads not in DONORS:
         return plainly(paper.reads, tasks, rng)
+    others: dict[str, Any] = {"reads": "scores"}
+    if asks_a_model(paper.engineer):  # who would be asked twice, and could compare
+        others |= {"engineer": "rising", "options": {}}
     donors = []
     for number in range(DONORS[paper.reads]):
-        donor = paper.model_copy(update={"root": paper.root + AWAY + number, "reads": "scores"})
+        donor = paper.model_copy(update={"root": paper.root + AWAY + number, **others})
         session = Session(donor.family, [donor.start], donor.decisions)
         donors.append(trained(donor, session, examined(donor, session, None, {}))[1])
     return as_of_others(rates_of(donors, paper.family.tasks), tasks, rng)
+
+
+def asks_a_model(engineer: str) -> bool:
+    backend = engineer.partition("/")[0]
+    return backend in BACKENDS and backend not in PLAIN_ENGINEERS
 
 
 def replayed(paper: Paper, shares: Sequence[Sequence[float]]) -> list[float]:

@@ -177,6 +177,16 @@ def test_a_yoked_run_has_its_own_counts_and_the_donors_rates():
         assert told.successes[of].mean() == pytest.approx(donor.success[donor.task == task].mean(), abs=0.08)
 
 
+def test_the_donor_of_a_model_is_a_rule_so_that_the_model_is_asked_once():
+    tasks, shown = tasks_of(SMALL, 0), shown_of(tasks_of(SMALL, 0))
+    model, rule = (
+        Paper(engineer=name, family=SMALL, root=0, decisions=3, reads="yoked")
+        for name in ("server/http://127.0.0.1:9/v1#nobody", "rising")
+    )
+    of_model, of_rule = (reading(paper, tasks)(shown, 0) for paper in (model, rule))
+    assert (of_model.successes == of_rule.successes).all()
+
+
 def test_rates_of_a_task_without_answers_stay():
     first, second = (
         Shown(np.array([[0, 1]]), np.array([[True, False]]), np.array([[1.0, 0.5]])),
