@@ -21,7 +21,7 @@ import mapf_frozenlake as mfl
 from benchmarks._record import record
 from envtuning import atomic
 from envtuning.trainees.lakes.policy import SharedPolicy
-from envtuning.trainees.ppo.trainee import PPOTrainee
+from envtuning.trainees.ppo import PPOTrainee
 from mapf_frozenlake.suite import load_suite
 from mapf_frozenlake.suite.make import HOLE_RATIOS
 

@@ -11,7 +11,7 @@ from collections import Counter
 
 from benchmarks.bfcl.scripts import perturbed, run_script
 from envtuning.worlds.bfcl.episode import Conversation
-from envtuning.worlds.bfcl.hints.templates import template_of
+from envtuning.worlds.bfcl.hints.written import template_of
 from envtuning.worlds.bfcl.package import VERSIONS, Package, load
 from envtuning.worlds.bfcl.splits import by_scenario
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -11,17 +12,17 @@ from pydantic import BaseModel
 
 import engineers
 from engineers.guard import Guard
-from engineers.knobs import dump
+from engineers.knobs import dump, find_knobs, with_values
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
 from engineers.plain.random_search import RandomEngineer
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import StageReport
+from engineers.roles import find_slices, shares_of
 from envtuning import atomic
 from envtuning.answers import answer
 from envtuning.errors import RunError
-from envtuning.loop.kept import with_kept_slices
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import Choice, Stage
@@ -74,6 +75,29 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
         proposal=answered.proposal,
         incidents=incidents,
     )
+
+
+def with_kept_slices(plan: Plan, last: Stage, config: BaseModel) -> BaseModel:
+    """The engineer's config. Where only the last stage is validated, it has shares of the target's slices raised to about ``suites.training_per_slice`` questions in the next stage, or nobody could see these slices.
+
+    How many questions that stage has is taken from the last one. Shares that the engineer may not change stay.
+    """
+    suites, report, done = plan.spec.suites, last.report, last.done
+    if not suites.last_alone or report is None or done is None:
+        return config
+    asked, trained = sum(row.played for row in report.training_results), done.trained.get(plan.unit, 0)
+    if not asked or not trained:
+        return config
+    expected = plan.spec.stage(last.number + 1).budget * asked / trained
+    slices = [piece for piece in find_slices(find_knobs(config, plan.spec.editable)) if piece.share is not None]
+    part = min(suites.training_per_slice / expected, 1 / (2 * max(len(slices), 1)))
+    whole = find_slices(find_knobs(config, ("*",)))
+    now, weights = shares_of(dump(config), whole), sum(float(piece.share.value or 0) for piece in whole if piece.share)
+    aims = plan.world.slices(plan.target)
+    low = [piece.share for piece in slices if piece.share and piece.name in aims and now[piece.name] < part]
+    raised = part * weights / (1 - part * len(low))
+    least = {knob.path: round(raised, 6) if "number" in knob.types else math.ceil(raised) for knob in low}
+    return with_values(config, {knob.path: knob.fit(least[knob.path], exact=least[knob.path]) for knob in low})
 
 
 def _author(proposal: Proposal[Any] | None, name: str) -> str:

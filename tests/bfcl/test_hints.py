@@ -21,7 +21,7 @@ from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints import WrittenHints, augment
 from envtuning.worlds.bfcl.hints.check import ground_truth_tokens, refusals, telling_words
 from envtuning.worlds.bfcl.hints.rules import MAX_HINT
-from envtuning.worlds.bfcl.hints.templates import is_template, template_of
+from envtuning.worlds.bfcl.hints.written import is_template, template_of
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from tests.engineers.conftest import ScriptedChat

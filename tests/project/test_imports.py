@@ -228,7 +228,7 @@ KNOW_LAKES = (
     "worlds/lakes/",
     "trainees/scripted.py",
     "trainees/lakes/",
-    "trainees/ppo/",
+    "trainees/ppo.py",
     "trainees/rllib/",
     *(f"trainees/language/{name}.py" for name in ("evaluate", "outcomes", "pretrain", "rows", "tasks", "tokenizer")),
 )

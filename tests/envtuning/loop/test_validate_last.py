@@ -10,7 +10,7 @@ import pytest
 from engineers import SliceResult
 from engineers.knobs import dump
 from envtuning import loop
-from envtuning.loop.kept import with_kept_slices
+from envtuning.loop.ask import with_kept_slices
 from envtuning.outcomes import Outcome, Tally
 from envtuning.runs.log import RunLog
 from envtuning.runs.resolve import resolve

@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-froz
 
 import mapf_frozenlake as mfl
 from envtuning.trainees import make_trainee
+from envtuning.trainees import ppo as trainees
 from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
-from envtuning.trainees.ppo import trainee as trainees
-from envtuning.trainees.ppo.learner import PPOLearner
+from envtuning.trainees.ppo import PPOLearner
 from mapf_frozenlake.world.layout import EgoLayout
 
 LAYOUT = EgoLayout(5, False)

@@ -15,7 +15,7 @@ from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee, TrainingDiverged
 from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
-from envtuning.trainees.ppo.learner import PPOLearner
+from envtuning.trainees.ppo import PPOLearner
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import InfeasibleConfig
 from mapf_frozenlake import GenerationError

@@ -99,7 +99,7 @@ def test_is_a_trainee(make):
 
 
 def test_rllibs_learner_takes_the_step_that_ppo_takes(make):
-    from envtuning.trainees.ppo.learner import PPOLearner
+    from envtuning.trainees.ppo import PPOLearner
     from envtuning.trainees.rllib.ppo import _joined
 
     trainee = make(**SMALL | {"epochs": 1, "minibatch": 64})

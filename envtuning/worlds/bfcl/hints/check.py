@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from envtuning.worlds.bfcl.hints.rules import MAX_HINT
-from envtuning.worlds.bfcl.hints.templates import is_template
+from envtuning.worlds.bfcl.hints.written import is_template
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Package
 from envtuning.worlds.bfcl.tasks import documents, load_tasks
 
