@@ -141,18 +141,24 @@ def found_on(ground: Ground, engineer: str, count: int) -> Found:
     return Found(even.tolist(), (ours - even).tolist(), gave_up)
 
 
+def verdict(found: Found, ground: Ground) -> str:
+    """``undecided`` asks for more seeds."""
+    if found.unsafe(ground.worst):
+        return "not safe"
+    return "safe" if found.safe(ground.worst) and len(found.over) >= ground.enough else "undecided"
+
+
 def decided(ground: Ground, engineer: str, most: int) -> dict[str, Any]:
     """With as many seeds as it takes, ten at a time."""
     for count in range(ROUND, most + 1, ROUND):
         found = found_on(ground, engineer, count)
-        safe = found.safe(ground.worst) and count >= ground.enough
         told = {
             "seeds": count,
             "even": float(np.mean(found.even)),
             "over_even": asdict(t_mean(found.over)) | {"bound": found.low, "worst": min(found.over)},
             "per_seed": np.round(found.over, 4).tolist(),
             "given_up": found.given_up,
-            "verdict": "safe" if safe else "not safe" if found.unsafe(ground.worst) else "undecided",
+            "verdict": verdict(found, ground),
         }
         print(line(ground.name, told), flush=True)
         if told["verdict"] != "undecided":

@@ -67,6 +67,18 @@ def test_reader_gives_data_to_what_rises_in_score_and_not_to_what_does_not(risin
     assert getattr(config, other).share >= 0.01
 
 
+def test_by_default_reader_leaves_every_slice_three_tenths_of_an_even_share():
+    """However little it expects of one: a default must not lose what can still be learnt."""
+    stages = [
+        [row("rises", rate, rate, 5000), row("flat", 0.0, 0.1, 5000), row("works", 0.9, 0.95, 5000)]
+        for rate in (0.1, 0.3, 0.5)
+    ]
+    config = engineers.make("reader").propose(report_of(stages), Tasks()).config
+    parts = np.array([getattr(config, name).share for name in ("rises", "flat", "works")])
+    assert 0.3 / 3 <= min(parts / parts.sum()) < 0.15
+    assert max(parts / parts.sum()) > 0.4
+
+
 def test_a_slice_that_has_begun_is_never_hopeless():
     counts = {"doses": [[1.0, 1.0]] * 3, "succeeded": [[0.0, 0.0]] * 3, "played": [[200.0, 200.0]] * 3}
     arrays = {name: np.array(rows) for name, rows in counts.items()}
