@@ -1,6 +1,6 @@
 """``augment``: the lake's feedback as middleware. It takes an event and returns advice, or None.
 
-Every world's feedback has this signature (``envtuning.worlds.feedback``). To write other hints, write such a function and
+Tool use takes functions of the same signature (``envtuning.worlds.bfcl.events``). To write other hints, write such a function and
 pass it to ``MAPFFrozenLakeText-v0`` as ``augmenter=``.
 """
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 Message = dict[str, str]
 Messages = list[Message]
@@ -28,12 +28,6 @@ class Reply:
     prompt: int = 0  # tokens of the prompt, if the policy counts them separately
     truncated: bool = False  # whether it was cut off at its length limit
     error: str | None = None  # the policy's error instead of a reply
-
-
-class TextPolicy(Protocol):
-    """Replies to many conversations at once."""
-
-    def reply(self, conversations: Sequence[Messages], *, seed: int) -> Sequence[str | Reply]: ...
 
 
 @dataclass

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.tools import Result
-from envtuning.worlds.feedback import Augmenter
 
 
 @dataclass(frozen=True)
@@ -22,4 +21,5 @@ class CallEvent:
     earlier: Sequence[tuple[Call, Result]]  # the episode's calls before this one
 
 
-CallAugmenter = Augmenter[CallEvent]
+CallAugmenter = Callable[[CallEvent], str | None]
+"""A sentence with advice for the next action, or None; it changes nothing else. The lakes' text environment takes such functions, too."""

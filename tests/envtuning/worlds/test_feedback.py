@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
-from envtuning.worlds.feedback import Event
 from mapf_frozenlake import Action
 from mapf_frozenlake.augmenter import PlanEvent, TurnEvent, augment
 
@@ -19,7 +18,8 @@ class Listener:
         self.events, self.hint = [], hint
 
     def __call__(self, event):
-        assert isinstance(event, Event)
+        assert isinstance(event.action, str)
+        assert isinstance(event.result, str)
         self.events.append(event)
         return self.hint if event.error else None
 
