@@ -38,7 +38,7 @@ class RisingEngineer(ShareRule):
         *,
         learnt: float = 0.8,
         keep: float = 0.3,
-        sure: float = 1.5,
+        sure: float = 1.0,
         gap: float = 0.15,
         flat: float = 0.05,
         **options: Any,

@@ -72,10 +72,9 @@ def test_what_was_measured_is_what_is_stored():
 
 
 def test_what_a_model_gained_is_what_is_stored():
-    for reads, found in MODEL.items():
+    for found in MODEL.values():
         assert "\n".join(exam_model.lines(found)) in PAGE
         assert found["refused"] == 0
-        assert len(found["rows"]["even"]["per_root"]) == len(exam_model.ROOTS[reads])
     assert f"it gains {100 * MODEL['scores']['part_of_the_oracles_gain']:.0f} % of what the oracle gains" in PAGE
     over = {reads: found["rows"]["best open loop"]["model_minus"] for reads, found in MODEL.items()}
     assert over["scores"]["low"] > 0 > over["success"]["low"]
