@@ -1,6 +1,6 @@
 """What the preset ``small-skills`` teaches a real model: ``python -m benchmarks.small_skills --model FOLDER``, 20 CPU minutes without matrix units.
 
-The preset as it is, with one seed: 20 updates of Qwen2.5-Coder-0.5B by GRPO with adapters, the engineer ``reader``, and a test on the same
+The preset with one seed: 20 updates of Qwen2.5-Coder-0.5B by GRPO with adapters, the engineer ``reader``, and a test on the same
 held-out questions before the first stage, after it and at the end, with the greedy reply. FOLDER is made by `envtuning weights`.
 
 One seed shows that success rises, and nothing about engineers. A killed run goes on when the same command is given again.
@@ -27,6 +27,7 @@ from envtuning.runs.state import Stage
 from envtuning.worlds.episodes import pooled
 
 PRESET = "small-skills"
+STAGES, QUESTIONS = 4, 32  # the preset's
 TOKENS = ("generated_tokens", "trained_tokens", "tokens")
 
 
@@ -63,8 +64,9 @@ class Clock(Observer):
         return {name: round(value, 2) for name, value in spent.items()}
 
 
-def spec_of(model: str, seed: int) -> RunSpec:
-    return load_spec(PRESET, changes={"trainee.options.model": model, "seed": seed})
+def spec_of(model: str, seed: int, stages: int = STAGES, questions: int = QUESTIONS) -> RunSpec:
+    changes = {"trainee.options.model": model, "seed": seed, "suites.test_per_slice": questions}
+    return load_spec(PRESET, changes=changes).with_rounds(stages)
 
 
 def weights_of(model: Path) -> dict[str, str]:
@@ -119,6 +121,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", required=True, type=Path, help="a transformers folder that `envtuning weights` made")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--stages", type=int, default=STAGES, help="of five updates each")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="of the test, for each task")
     parser.add_argument("--out", type=Path, default=Path("runs/small-skills"), help="folder of the run")
     parser.add_argument("--no-record", action="store_true", help="print only")
     given = parser.parse_args()
@@ -127,7 +131,8 @@ def main() -> None:
     weights = weights_of(given.model)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     clock = Clock(given.out.with_suffix(".cpu.jsonl"))
-    run = loop.start(spec_of(f"{given.model.absolute()}", given.seed), given.out, clock)
+    spec = spec_of(f"{given.model.absolute()}", given.seed, given.stages, given.questions)
+    run = loop.start(spec, given.out, clock)
     figures = {"preset": PRESET, "seed": given.seed, "weights": weights} | figures_of(run)
     figures |= {
         "cpu minutes": clock.minutes(),

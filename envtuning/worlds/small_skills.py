@@ -13,7 +13,7 @@ from string import ascii_lowercase as LETTERS
 import numpy as np
 from pydantic import Field
 
-from envtuning.worlds.text_scores import Asked, nearness, signs_right
+from envtuning.worlds.text_scores import Asked, same, signs_right
 from envtuning.worlds.text_world import Task, TaskKnobs, TextWorld
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -37,8 +37,9 @@ def letters_right(answer: str, asked: Asked) -> float:
     return signs_right(plain(answer), asked)
 
 
-def number_near(answer: str, asked: Asked) -> float:
-    return nearness(plain(answer), asked)
+def number_right(answer: str, asked: Asked) -> float:
+    """No credit for a number that is near: repeating one of the question's numbers would earn most of it, and is what a model then learns."""
+    return same(plain(answer), asked)
 
 
 def word(rng: np.random.Generator, knobs: Length) -> str:
@@ -58,7 +59,7 @@ def on_numbers(question: str, answer: Callable[[int, int], int | str]) -> Task[M
         first, second = rng.integers(1, knobs.most, 2, endpoint=True).tolist()
         return f"{question.format(first, second)} Answer with the result only.", str(answer(first, second))
 
-    return Task(Most, make, number_near)
+    return Task(Most, make, number_right)
 
 
 def difference(rng: np.random.Generator, knobs: Most) -> tuple[str, str]:
@@ -111,14 +112,14 @@ world = TextWorld(
         "sort": on_word("Sort the letters of this word by the alphabet:", lambda given: "".join(sorted(given))),
         "shift": on_word("Replace each letter by the next one of the alphabet:", shifted),
         "scramble": on_word("Scramble this word:", scrambled),
-        "count": Task(Length, count_letter, number_near),
+        "count": Task(Length, count_letter, number_right),
         "add": on_numbers("What is {} + {}?", lambda first, second: first + second),
-        "subtract": Task(Most, difference, number_near),
+        "subtract": Task(Most, difference, number_right),
         "multiply": on_numbers("What is {} x {}?", lambda first, second: first * second),
         "larger": on_numbers("Which number is larger, {} or {}?", max),
         "remainder": on_numbers("What is the remainder of {} divided by {}?", lambda first, second: first % second),
         "minutes": on_numbers("How many minutes are {} hours and {} minutes?", lambda hours, more: 60 * hours + more),
-        "next": Task(Most, next_number, number_near),
+        "next": Task(Most, next_number, number_right),
         "parity": Task(Most, even_or_odd, letters_right),
         "weekday": Task(Most, weekday, letters_right),
     },

@@ -1,4 +1,4 @@
-"""The eighteen one-line tasks: many questions, right answers by another way, and credit that grows with nearness."""
+"""The eighteen one-line tasks: many questions, right answers by another way, and credit for a part of a word."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def test_a_word_with_one_wrong_letter_has_three_quarters_of_the_credit(name):
     asked = ASKED[name][0]
     other = ("a" if asked.answer[0].lower() != "a" else "b") + asked.answer[1:]
     assert judged(world.tasks[name], other, asked) == (0.75, "wrong")
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "larger", "remainder", "minutes", "next", "count"])
+def test_a_number_of_the_question_has_no_credit_unless_it_is_the_answer(name):
+    for asked in ASKED[name][:200]:
+        for number in {*re.findall(r"\d+", asked.question)} - {asked.answer}:
+            assert judged(world.tasks[name], number, asked) == (0.0, "wrong")
 
 
 def test_the_answers_are_right():
