@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +97,10 @@ class Hall:
             list(pool.map(root, *zip(*roots)))  # first, so that no two processes train the same root
             capped = [paper for paper in waiting if self.max_cost is not None and asks_a_model(paper.engineer)]
             free = [paper for paper in waiting if paper not in capped]
-            running = [pool.submit(_sit, paper, self._told(paper, done.values())) for paper in free]
+            running = [pool.submit(partial(sit, paper, **self._told(paper, done.values()))) for paper in free]
             yield from (future.result() for future in running)
             for paper in capped:  # one after the other, so that each knows what those before it have spent
-                yield pool.submit(_sit, paper, self._told(paper, done.values())).result()
+                yield pool.submit(partial(sit, paper, **self._told(paper, done.values()))).result()
 
     def _told(self, paper: Paper, done: Iterable[Sitting]) -> dict[str, Any]:
         """What a sitting is told beyond its paper: where to keep the questions, and what may still be spent."""
@@ -113,10 +114,6 @@ class Hall:
             spent = sum(one.usage.cost or 0.0 for one in done)
             limits["max_cost"] = max(0.0, self.max_cost - spent)
         return {"transcript": place / f"{paper.root}-{paper.training}" / "transcript.jsonl", "limits": limits}
-
-
-def _sit(paper: Paper, told: dict[str, Any]) -> Sitting:
-    return sit(paper, **told)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.exam.families import NAMED
-from envtuning.exam.scores import Score, scores
+from envtuning.exam.scores import scores
 from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting, replayed, sit
 
 VERSION = 1
@@ -46,12 +46,8 @@ def this_machine() -> str:
 
 
 def write(sittings: Sequence[Sitting], path: Path) -> None:
-    sheet = Sheet(machine=this_machine(), sittings=list(sittings), scores=dumped(scores(sittings)))
+    sheet = Sheet(machine=this_machine(), sittings=list(sittings), scores=list(map(asdict, scores(sittings))))
     atomic.write_text(path, sheet.model_dump_json(indent=1) + "\n")
-
-
-def dumped(found: Sequence[Score]) -> list[dict[str, Any]]:
-    return [asdict(one) for one in found]
 
 
 def read(path: Path) -> Sheet:
@@ -78,7 +74,7 @@ def verify(sheet: Sheet) -> Iterator[Fault | None]:
         why = wrong(sitting, same)
         yield Fault(place, why) if why else None
     try:
-        hold = dumped(scores(sheet.sittings)) == sheet.scores
+        hold = list(map(asdict, scores(sheet.sittings))) == sheet.scores
     except (KeyError, IndexError, ValueError):  # bounds are missing
         hold = False
     yield None if hold else Fault(len(sheet.sittings), "the scores are not those of the sittings")
