@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from benchmarks import safety
-from benchmarks.safety import Found
+from benchmarks._record import RESULTS
+from benchmarks.safety import Found, verdict
 from engineers.shared import own
 from envtuning.studies.study import raise_unless_comparable
 
 EVEN = [0.5] * 10
+PAGE = Path(__file__).parents[2] / "docs" / "reader.md"
 
 
 def alternating(middle: float, aside: float) -> list[float]:
@@ -55,3 +60,13 @@ def test_the_worlds_of_text_can_be_drawn(name: str):
     spec = safety.text_spec(name)
     assert spec.suites.last_alone
     raise_unless_comparable({"uniform": spec})
+
+
+def test_the_page_has_the_stored_table_and_the_verdicts_follow_from_the_seeds():
+    figures = json.loads((RESULTS / "safety.json").read_bytes())["figures"]["engineers"]
+    page = PAGE.read_text(encoding="utf-8")
+    rules = {ground.name: ground for ground in safety.grounds()}
+    for name, told in figures["reader"].items():
+        assert safety.line(name, told) in page
+        found = Found([], told["per_seed"], told["given_up"])
+        assert told["verdict"] == verdict(found, rules[name])
