@@ -17,7 +17,7 @@ The shares of the tasks may change after every 15,360 replies, sixty updates wit
 - samplers that read successes: ``learnability`` by p(1 − p), the same with refill, ``thompson`` with decay, and the ``pools`` of prime-rl;
 - ``rising``, an engineer of this package with its defaults, which reads success and score;
 - ``rising, yoked``: told the rates of a run on another root, with its own counts;
-- the oracle of ``envtuning.exam.bounds`` with the setting of ``codes-slow``, as none was searched here;
+- the oracle of ``envtuning.exam.bounds`` with the setting that ``benchmarks.exam_ground`` found for ``by-reward``, or else that of ``codes-slow``;
 - even draws, the same with refill, ``learnability`` and ``rising`` at three times the family's rate of 3e-4.
 
 Primary: success over all 24 tasks, ``rising`` minus even draws with refill, at 184,320 replies and the family's rate, paired by root (seeds are averaged
@@ -46,6 +46,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 
+import engineers
 from benchmarks._command import arguments_of, command, errors_in_one_sentence, record_if_asked
 from benchmarks._kept import kept_or_made
 from benchmarks._points import in_points
@@ -301,7 +302,14 @@ def runs_of(roots: Sequence[int], seeds: Sequence[int], jobs: int, kept: Path) -
 
 
 def key_of(arm: Arm, start: Start) -> str:
-    return f"{FAMILY.model_dump_json()} {start.root} {start.training} {arm}"
+    return f"{FAMILY.model_dump_json()} {start.root} {start.training} {arm}{settings_of(arm)}"
+
+
+def settings_of(arm: Arm) -> str:
+    """Of an arm whose settings are tuned elsewhere: its runs are made again if these change."""
+    if arm.by == "rising":
+        return f" {dict(sorted((name, value) for name, value in vars(engineers.make(arm.by)).items() if isinstance(value, float)))}"
+    return f" {arm_of(paper_of(arm, Start(0)))}" if arm.by == "oracle" else ""
 
 
 def main() -> None:

@@ -16,6 +16,8 @@ from benchmarks import reward_learner, reward_study  # noqa: E402
 from benchmarks._kept import kept_or_made  # noqa: E402
 from benchmarks.reward_learner import CAP, Learner, loss_of, questions_taken, replies_to  # noqa: E402
 from benchmarks.reward_study import EVEN, EVEN_REFILL, RISING, Arm, Run, figures_of, lines, needed_for  # noqa: E402
+from engineers.plain.rising import RisingEngineer  # noqa: E402
+from envtuning.exam.bounds import Oracle  # noqa: E402
 from envtuning.exam.families import COIN, HOPELESS, LACKING, MASTERED, Family  # noqa: E402
 from envtuning.exam.session import Start  # noqa: E402
 from envtuning.exam.training import made, sampled  # noqa: E402
@@ -141,6 +143,16 @@ def test_what_a_kill_cut_off_is_made_again_and_nothing_else(tmp_path):
     assert [marked[key] == "AGAIN" for key in calls] == [False, False, True, True]
     assert [marked[key] for key in calls[:2]] == [whole[key] for key in calls[:2]]
     assert kept_or_made(path, dict.fromkeys(calls, "never"), str.upper, 1) == marked
+
+
+def test_a_run_is_made_again_if_the_settings_of_its_arm_were_tuned(monkeypatch):
+    arms = {name: reward_study.ARMS[name] for name in (EVEN, RISING, "oracle")}
+    before = {name: reward_study.key_of(arm, Start(0)) for name, arm in arms.items()}
+    assert len(set(before.values())) == 3
+    monkeypatch.setattr(reward_study.engineers, "make", lambda name: RisingEngineer(learnt=0.5))
+    monkeypatch.setattr(reward_study, "arm_of", lambda paper: Oracle(0.5, 0.5))
+    after = {name: reward_study.key_of(arm, Start(0)) for name, arm in arms.items()}
+    assert [name for name in arms if before[name] != after[name]] == [RISING, "oracle"]
 
 
 KIND = np.array([MASTERED] * 8 + [LACKING] * 6 + [HOPELESS] * 5 + [COIN] * 5)
