@@ -14,9 +14,9 @@ import pytest
 from benchmarks._record import RESULTS
 
 ROOT = Path(__file__).parents[2]
-README, RUNS, TRAINEES, INSTANCES, TOOLS, PAPERS, LANGUAGE, ENVIRONMENTS = (
+README, RUNS, TRAINEES, INSTANCES, TOOLS, PAPERS, LANGUAGE, ENVIRONMENTS, SOLVERS = (
     "README.md", "docs/runs.md", "docs/trainees.md", "docs/instances.md", "docs/tools.md", "docs/papers.md", "docs/language.md",
-    "docs/environments.md",
+    "docs/environments.md", "docs/solvers.md",
 )  # fmt: skip
 
 Figures = Any  # what a result's file holds
@@ -205,15 +205,15 @@ def halves(figures: Figures) -> str:
 
 
 BOARDS = [
-    *(Claim(INSTANCES, "solvers", lambda f, n=n: peers_row(f, n)) for n in (2, 3, 4, 5)),
-    Claim(INSTANCES, "solvers", hardest),
-    Claim(INSTANCES, "solvers", out_of_time),
-    Claim(INSTANCES, "solvers", lambda f: f"{f['caps']['peer_seconds_per_board']} s…{f['caps']['peer_seconds_per_row']:.0f} s"),
-    *(Claim(INSTANCES, "solvers_growth", lambda f, kind=kind: growth_row(f, kind)) for kind in GROWN),
-    Claim(INSTANCES, "generator", lambda f: f"{f['suites'][0]['instances']:,} boards…{f['suites'][0]['cpu_seconds']:.1f} s of CPU"),
-    Claim(INSTANCES, "generator", halves),
-    Claim(INSTANCES, "generator", resets),
-    Claim(INSTANCES, "generator", step_loop),
+    *(Claim(SOLVERS, "solvers", lambda f, n=n: peers_row(f, n)) for n in (2, 3, 4, 5)),
+    Claim(SOLVERS, "solvers", hardest),
+    Claim(SOLVERS, "solvers", out_of_time),
+    Claim(SOLVERS, "solvers", lambda f: f"{f['caps']['peer_seconds_per_board']} s…{f['caps']['peer_seconds_per_row']:.0f} s"),
+    *(Claim(SOLVERS, "solvers_growth", lambda f, kind=kind: growth_row(f, kind)) for kind in GROWN),
+    Claim(SOLVERS, "generator", lambda f: f"{f['suites'][0]['instances']:,} boards…{f['suites'][0]['cpu_seconds']:.1f} s of CPU"),
+    Claim(SOLVERS, "generator", halves),
+    Claim(SOLVERS, "generator", resets),
+    Claim(SOLVERS, "generator", step_loop),
     Claim(INSTANCES, "fuzz_replies", lambda f: f"{f['inputs']:,} replies…{f['slowest_seconds']:.2f} s"),
     Claim(INSTANCES, "fuzz_instance_files", lambda f: f"{f['inputs']:,} instance files…{f['slowest_seconds']:.2f} s"),
 ]  # fmt: skip
