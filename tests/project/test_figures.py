@@ -500,6 +500,36 @@ INTROSPECTION = [
     ),
 ]
 
+SKILLS = ["copy", "first", "subtract", "weekday"]
+
+
+def skill(figures: Figures, task: str) -> str:
+    rates = (f"{100 * test['tasks'][task]:.0f}" for test in figures["test"].values())
+    return f"| {task} | {' | '.join(rates)} |"
+
+
+def all_skills(figures: Figures) -> str:
+    tests = figures["test"].values()
+    rates = (
+        "{:.1f} ({:.0f}, {:.0f})".format(100 * test["success"], *(100 * end for end in test["interval"]))
+        for test in tests
+    )
+    return f"| all | {' | '.join(rates)} |"
+
+
+def minutes(figures: Figures, part: str) -> float:
+    return sum(spent for name, spent in figures["cpu minutes"].items() if name.startswith(part))
+
+
+REAL_MODEL = [
+    *(Claim(LANGUAGE, "small_skills", lambda f, task=task: skill(f, task)) for task in SKILLS),
+    Claim(LANGUAGE, "small_skills", all_skills),
+    Claim(LANGUAGE, "small_skills", lambda f: f"{f['updates']} updates took {minutes(f, 'stage'):.1f} CPU minutes"),
+    Claim(LANGUAGE, "small_skills", lambda f: f"the three tests {minutes(f, 'test'):.1f}"),
+    Claim(LANGUAGE, "small_skills", lambda f: f"{f['tokens']['tokens']:,.0f} tokens, {f['tokens']['generated_tokens']:,.0f} of them written by the model"),
+    Claim(LANGUAGE, "small_skills", lambda f: f"`{next(iter(f['weights'].values()))[:12]}…`"),
+]  # fmt: skip
+
 READERS = [
     Claim(PAPERS, "readers", lambda f: f"all {sum(not row['fallback'] for row in f['rows'])} answers were usable"),
     Claim(PAPERS, "readers", lambda f: f"solved in 10 to 70 % of cases is {extremes(f, 'frontier')} %"),
@@ -635,6 +665,7 @@ CLAIMS = [
     *LEARNING,
     *SMALL_MODEL,
     *INTROSPECTION,
+    *REAL_MODEL,
     *READERS,
     *TOOL_USE,
 ]
