@@ -1,4 +1,4 @@
-"""The Python of docs/engineers.md runs, from top to bottom."""
+"""The Python of docs/engineers.md and of docs/own_engineer.md runs, each page from top to bottom."""
 
 from __future__ import annotations
 
@@ -6,25 +6,30 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 import engineers
 from mapf_frozenlake import LakeConfig
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_examples_run(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("page", "count", "printed"), [("engineers.md", 1, "slices.4.wait_ratio 0.2 → 0.23"), ("own_engineer.md", 4, "")]
+)
+def test_the_examples_run(monkeypatch, capsys, page, count, printed):
     monkeypatch.chdir(ROOT)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "engineers.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
     names: dict[str, object] = {}
     for block in blocks:
-        exec(compile(block, "docs/engineers.md", "exec"), names)
-    assert len(blocks) == 5
-    assert "slices.4.wait_ratio 0.2 → 0.23" in capsys.readouterr().out
+        exec(compile(block, f"docs/{page}", "exec"), names)
+    assert len(blocks) == count
+    assert printed in capsys.readouterr().out
 
 
 def test_the_gentle_engineer_is_found_where_it_was_saved(monkeypatch, tmp_path, example_report):
     """Its listing is a whole file; made as the page says, with all that a loop gives."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "engineers.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "own_engineer.md").read_text(), re.DOTALL)
     listing = next(block for block in blocks if "class Gentle" in block)
     (tmp_path / "gentle.py").write_text(listing)
     monkeypatch.chdir(tmp_path)

@@ -39,6 +39,7 @@ PYTHON_RUNS_IN = {
     "docs/worlds.md": "tests/envtuning/worlds/test_example_worlds.py",
     "docs/tasks.md": "tests/envtuning/worlds/test_text_world.py",
     "docs/engineers.md": "tests/engineers/test_docs.py",
+    "docs/own_engineer.md": "tests/engineers/test_docs.py",
     "docs/exam.md": "tests/envtuning/exam/test_page.py",
     "docs/tools.md": "tests/bfcl/test_docs.py",
     "docs/trainees.md": "tests/envtuning/cli/test_examples.py",
