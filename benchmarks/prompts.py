@@ -3,6 +3,8 @@
 The reports: a run on lakes (in closed form), one where a config is an entry of a menu, a run on text tasks, and one on text tasks
 with what training showed. Their prompts of version 1 (the last one: of version 3) are stored as texts; those of today are rendered.
 ``--write`` renders the page docs/prompt.md anew. ``--slices`` counts the tokens of a question and an answer for more and more slices.
+``slices_of_configs.json`` has these counts, and ``answer_forms.json`` four sittings of an exam, from when an answer could also be the
+whole next config.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
@@ -20,7 +23,6 @@ from benchmarks._record import record
 from engineers.knobs import dump, validated
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.context import context_named
-from engineers.model.edits import EditsFormat
 from engineers.model.meter import estimate_tokens
 from engineers.model.prompt import PROMPT_VERSION, build_prompt
 from engineers.report import SliceResult, Split, StageRecord, StageReport
@@ -93,7 +95,7 @@ def before() -> dict[str, Told]:
 
 
 def page(today: Mapping[str, Told], then: Mapping[str, Told]) -> str:
-    intro = (PAGE.read_text(encoding="utf-8")).partition("\n## ")[0]
+    intro = (PAGE.read_text(encoding="utf-8")).partition("\n## Tokens\n")[0]
     table = ["| report | version | its tokens | now | times |", "| --- | ---: | ---: | ---: | ---: |"]
     table += [
         f"| {title} | {BEFORE.get(name, 1)} | {then[name].tokens:,} | {today[name].tokens:,} | {today[name].tokens / then[name].tokens:.2f} |"
@@ -151,21 +153,37 @@ def about_slices(count: int) -> tuple[StageReport, AnswerFormat]:
 
 
 def with_slices(count: int) -> dict[str, int]:
-    """The estimated tokens of such a question, and of an answer that changes ``CHANGED`` shares: as a whole config, and as a list of
-    changes alone.
-    """
+    """The estimated tokens of such a question, and of an answer that changes ``CHANGED`` shares."""
     report, answer_format = about_slices(count)
-    edits_format = EditsFormat(answer_format.current, answer_format.editable)
-    answer = answer_format.example()
     reason = "its score rose from 0.70 to 0.90 while nothing succeeded, so it is being learnt"
-    changes = [{"path": knob.name, "reason": reason} for knob in answer_format.knobs[:CHANGED]]
-    edits = {"changes": [change | {"value": 0.25} for change in changes]}
+    entries = [{"path": knob.name, "reason": reason, "value": 0.25} for knob in answer_format.knobs[:CHANGED]]
     return {
         "question": told(report, answer_format).tokens,
-        "answer": estimate_tokens(json.dumps(answer | {"reasons": changes})),
-        "question_of_changes_alone": told(report, edits_format).tokens,
-        "answer_of_changes_alone": estimate_tokens(json.dumps(edits)),
+        "answer": estimate_tokens(json.dumps({"changes": entries})),
     }
+
+
+def with_slices_then() -> dict[str, dict[str, int]]:
+    """The same by number of slices, when an answer was the whole next config."""
+    return json.loads((STORED / "slices_of_configs.json").read_bytes())["figures"]
+
+
+@dataclass(frozen=True)
+class Sat:
+    """A language model's sitting of the exam: mean success at the end, and the tokens of all its answers."""
+
+    success: float
+    tokens: int
+
+
+def by_form() -> dict[str, list[Sat]]:
+    """By root, when the model was asked for the whole config ("config") and for its changes alone ("changes")."""
+    found: dict[str, list[Sat]] = {"config": [], "changes": []}
+    for one in json.loads((STORED / "answer_forms.json").read_bytes())["sittings"]:
+        if one["paper"]["engineer"].startswith("server/"):
+            sat = Sat(fmean(one["success"]), one["usage"]["completion_tokens"])
+            found[one["paper"]["options"].get("answer", "config")].append(sat)
+    return found
 
 
 def _block(text: str) -> str:

@@ -179,7 +179,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _blank_answer(answer_format: AnswerFormat[Any]) -> str:
-    return json.dumps(answer_format.example(), indent=2) + "\n"
+    return json.dumps(answer_format.blank(), indent=2) + "\n"
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

@@ -1,15 +1,15 @@
 """The answer format: what a model may answer, as a strict JSON Schema, and how its answer becomes a config.
 
-Every key that the current config has is an explicit property; every object is closed; every field is required,
-described and bounded. An answer is ``{"reasons": [{"path", "reason"}, …], "config": {…editable knobs…}}``; reasons come
-first so that a model that writes from left to right argues before it decides.
+An answer is ``{"changes": [{"path", "reason", "value"}, …]}``: the knobs that change, and no others. An empty list keeps the
+config. Every object of the schema is closed; every field is required, described and bounded. A reason stands before its
+value, so that a model that writes from left to right argues before it decides.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,6 +21,7 @@ from engineers.space import Space, raise_unless_knobs
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
+FIELDS: Final = ("path", "reason", "value")  # of an entry, in this order
 REASON_LENGTH = 2_000  # characters kept of a reason
 
 JSON_TYPES: dict[str, tuple[type, ...]] = {
@@ -36,8 +37,6 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
 class AnswerFormat(Generic[ConfigT]):
     """What an answer looks like for one current config and its editable knobs."""
 
-    key: ClassVar[str] = "config"  # by which an answer is known in a reply, and the template that asks for it
-
     def __init__(self, current: ConfigT, editable: Sequence[str] | None = None) -> None:
         self.current, self.editable = current, editable
         self.knobs = find_knobs(current, editable)
@@ -47,38 +46,34 @@ class AnswerFormat(Generic[ConfigT]):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The strict JSON Schema of an answer."""
-        reason = closed(
-            {
-                "path": {
-                    "type": "string",
-                    "enum": [knob.name for knob in self.knobs],
-                    "description": "The knob that you change.",
-                },
-                "reason": {"type": "string", "description": "Why, in one sentence that names what you saw."},
-            },
-            "One change and its reason.",
-        )
-        reasons = {
+        """The strict JSON Schema of an answer: one kind of entry for all knobs that take the same values."""
+        alike: dict[str, list[Knob]] = {}
+        for knob in self.knobs:
+            alike.setdefault(str(knob.schema), []).append(knob)
+        entries = [_entry(knobs) for knobs in alike.values()]
+        listed = {
             "type": "array",
-            "items": reason,
+            "items": entries[0] if len(entries) == 1 else {"anyOf": entries},
             "maxItems": len(self.knobs),
             "description": "One entry for each knob whose value you change, and none for the others.",
         }
-        config = _nested(self.knobs, 0, type(self.current).__name__)
-        config["description"] = "The next config: every knob, also those that stay as they are."
-        return closed({"reasons": reasons, "config": config}, "Your reasons, then the next config.")
+        return _closed({"changes": listed}, "Your changes; an empty list keeps the config.")
 
     def example(self) -> dict[str, Any]:
         """The answer that changes nothing."""
-        return {"reasons": [], "config": self.values_of(self.current)}
+        return {"changes": []}
 
     def shape(self) -> dict[str, Any]:
-        """An answer as a prompt shows it."""
-        return self.example()
+        """An answer as a prompt shows it. Its entry keeps its knob as it is, in case that it is copied."""
+        knob = self.knobs[0]
+        return {"changes": [{"path": knob.name, "reason": "why", "value": knob.value}]}
+
+    def blank(self) -> dict[str, Any]:
+        """An answer to edit by hand: an entry for every knob, each with the value that the knob has."""
+        return {"changes": [{"path": knob.name, "reason": "", "value": knob.value} for knob in self.knobs]}
 
     def values_of(self, config: BaseModel) -> dict[str, Any]:
-        """A config's editable knobs in the shape of an answer's ``config``."""
+        """A config's editable knobs, nested as in the config."""
         data = dump(config)
         nested: dict[str, Any] = {}
         for knob in self.knobs:
@@ -90,26 +85,53 @@ class AnswerFormat(Generic[ConfigT]):
 
     def merge(self, reply: Mapping[str, Any]) -> ConfigT:
         """The current config with the answer's knobs. Raises ``ReplyError`` that says where and why."""
-        body = reply.get("config", reply) if isinstance(reply, Mapping) else reply
+        entries = reply.get("changes")
+        if not isinstance(entries, list) or len(reply) > 1:
+            raise ReplyError("changes", 'answer with {"changes": […]} and nothing else; an empty list keeps the config')
+        knobs = {knob.name: knob for knob in self.knobs}
         values: dict[tuple[str, ...], Any] = {}
         faults: list[str] = []
-        _collect(self.knobs, 0, body, (), values, faults)
+        for place, entry in enumerate(entries):
+            if not isinstance(entry, Mapping) or set(entry) != set(FIELDS):
+                faults.append(f"entry {place} must be an object with {', '.join(FIELDS)}, not {_shown(entry)}")
+                continue
+            knob = knobs.get(str(entry["path"]))
+            if knob is None:
+                faults.append(f"{encodable(str(entry['path'])):.60} cannot be edited")
+            elif knob.path in values:
+                faults.append(f"{knob.name} is changed twice")
+            else:
+                values[knob.path] = _value_in(knob, entry["value"], faults)
         if faults:
-            raise ReplyError("config", "; ".join(faults))
+            raise ReplyError("changes", "; ".join(faults))
         try:
             return with_values(self.current, values)
         except KnobError as error:
-            raise ReplyError("config", str(error)) from None
+            raise ReplyError("changes", str(error)) from None
 
     def reasons(self, reply: Mapping[str, Any], config: BaseModel) -> list[Change]:
-        """The changed knobs with the reasons that the answer gives for them ("" where it gives none)."""
-        given = reply.get("reasons")
-        entries = [entry for entry in given if isinstance(entry, Mapping)] if isinstance(given, list) else []
-        reasons = {str(entry.get("path")): encodable(str(entry.get("reason", "")))[:REASON_LENGTH] for entry in entries}
+        """The knobs that have changed in the merged config, with the reasons that the answer gives for them."""
+        reasons = {str(entry["path"]): encodable(str(entry["reason"]))[:REASON_LENGTH] for entry in reply["changes"]}
         return [
             Change(path=".".join(path), old=old, new=new, reason=reasons.get(".".join(path), ""))
             for path, old, new in changes(self.current, config)
         ]
+
+
+def _entry(alike: Sequence[Knob]) -> dict[str, Any]:
+    """The schema of an entry for these knobs, which take the same values."""
+    return _closed(
+        {
+            "path": {
+                "type": "string",
+                "enum": [knob.name for knob in alike],
+                "description": "The knob that you change.",
+            },
+            "reason": {"type": "string", "description": "Why, in one sentence that names what you saw."},
+            "value": alike[0].schema,
+        },
+        "One change and its reason.",
+    )
 
 
 def _raise_unless_json(knobs: Sequence[Knob]) -> None:
@@ -124,15 +146,13 @@ def _raise_unless_json(knobs: Sequence[Knob]) -> None:
             ) from None
 
 
-def answer_format_of(
-    current: ConfigT, editable: Sequence[str] | None, space: Space, form: type[AnswerFormat[Any]] = AnswerFormat
-) -> AnswerFormat[ConfigT]:
+def answer_format_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> AnswerFormat[ConfigT]:
     """The answer format of a question; raises ``KnobError`` for a config without knobs to change or with infinite ones, or without those of ``space``."""
     raise_unless_knobs(space, current)
-    return form(current, editable)
+    return AnswerFormat(current, editable)
 
 
-def closed(properties: dict[str, Any], description: str) -> dict[str, Any]:
+def _closed(properties: dict[str, Any], description: str) -> dict[str, Any]:
     return {
         "type": "object",
         "description": description,
@@ -142,57 +162,11 @@ def closed(properties: dict[str, Any], description: str) -> dict[str, Any]:
     }
 
 
-def _nested(knobs: Sequence[Knob], depth: int, title: str) -> dict[str, Any]:
-    """The closed object that holds these knobs below the given depth."""
-    properties: dict[str, Any] = {}
-    for key, inside in _by_key(knobs, depth).items():
-        is_leaf = len(inside[0].path) == depth + 1
-        properties[key] = (
-            inside[0].schema if is_leaf else _nested(inside, depth + 1, ".".join(inside[0].path[: depth + 1]))
-        )
-    return closed(properties, title)
-
-
-def _by_key(knobs: Sequence[Knob], depth: int) -> dict[str, list[Knob]]:
-    groups: dict[str, list[Knob]] = {}
-    for knob in knobs:
-        groups.setdefault(knob.path[depth], []).append(knob)
-    return groups
-
-
-def _collect(
-    knobs: Sequence[Knob],
-    depth: int,
-    body: Any,
-    path: tuple[str, ...],
-    values: dict[tuple[str, ...], Any],
-    faults: list[str],
-) -> None:
-    """Read the knobs' values out of an answer; note each missing, unknown or ill-typed one."""
-    groups = _by_key(knobs, depth)
-    where = ".".join(path)
-    if not isinstance(body, Mapping):
-        faults.append(f"{where or 'the answer'} must be an object with {sorted(groups)}, not {_shown(body)}")
-        return
-    dot = f"{where}." if where else ""
-    known = [key for key in body if key in groups or (depth == 0 and key == "reasons")]
-    strangers = [f"{dot}{encodable(key):.40}" for key in body if key not in known]
-    if strangers:
-        faults.append(f"{', '.join(strangers[:5])} cannot be edited: {where or 'config'} has {', '.join(groups)}")
-    for key, inside in groups.items():
-        if key not in body:
-            faults.append(f"{dot}{key} is missing: write every knob, also those that stay as they are")
-        elif len(inside[0].path) > depth + 1:
-            _collect(inside, depth + 1, body[key], (*path, key), values, faults)
-        else:
-            values[inside[0].path] = value_in(inside[0], f"{dot}{key}", body[key], faults)
-
-
-def value_in(knob: Knob, where: str, answered: Any, faults: list[str]) -> Any:
+def _value_in(knob: Knob, answered: Any, faults: list[str]) -> Any:
     """The value that an answer gives to a knob; one of another type is noted as a fault."""
     if not _has_type(answered, knob.schema):
         wanted = " or ".join(sorted(knob.types)) or "another type"
-        faults.append(f"{where} is {_shown(answered)}: give a value of type {wanted}")
+        faults.append(f"{knob.name} is {_shown(answered)}: give a value of type {wanted}")
     return _as_it_was(knob.value, answered)
 
 

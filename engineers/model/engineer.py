@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,7 +17,6 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.model.answer_format import AnswerFormat, answer_format_of
 from engineers.model.chat import Chat, ChatError, Message
 from engineers.model.context import Context, context_named
-from engineers.model.edits import EditsFormat
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.meter import Meter
 from engineers.model.prompt import (
@@ -43,9 +42,8 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 logger = logging.getLogger("engineers")
 
-ANSWERS: Final[dict[str, type[AnswerFormat[Any]]]] = {form.key: form for form in (AnswerFormat, EditsFormat)}
 # In addition to the options of every engineer:
-FROM_FILE: Allowed = {"answer": PLAIN, "max_tokens": PLAIN, "name": PLAIN}
+FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}
 
 
 class ModelEngineer(Engineer):
@@ -63,7 +61,6 @@ class ModelEngineer(Engineer):
         chat: Chat,
         *,
         context: str | Context = "informed",
-        answer: str = "config",  # the whole next config; or "changes", the changed knobs alone
         max_attempts: int = 3,
         max_tokens: int = 4_096,  # of one answer, thoughts included
         max_total_tokens: int | None = None,  # of all questions and answers of this engineer's life
@@ -83,9 +80,7 @@ class ModelEngineer(Engineer):
             raise ValueError(f"max_attempts={max_attempts}, max_tokens={max_tokens}: both must be at least 1")
         if meter is not None and (max_total_tokens, max_cost) != (None, None):
             raise ValueError("meter has caps of its own: give either a meter or max_total_tokens and max_cost")
-        if answer not in ANSWERS:
-            raise ValueError(f"answer={answer!r:.40}: give {' or '.join(ANSWERS)}")
-        self.chat, self.form = chat, ANSWERS[answer]
+        self.chat = chat
         self.name = redact(name or chat.model)  # a server's address may hold a password
         self.context = context_named(context)
         self.tier = self.context.tier
@@ -104,7 +99,7 @@ class ModelEngineer(Engineer):
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` if no answer could change or keep the config's knobs, or if ``space`` names other knobs."""
-        answer_format_of(current, editable, self.space, self.form)
+        answer_format_of(current, editable, self.space)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
@@ -114,7 +109,7 @@ class ModelEngineer(Engineer):
         Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have, and ``ReportUnclear``.
         """
         raise_unless_about(report, current)
-        answer_format = answer_format_of(current, editable, self.space, self.form)
+        answer_format = answer_format_of(current, editable, self.space)
         dialogue = _Dialogue(self, report.stage)
         try:
             messages = self._opening(dialogue, report, answer_format)

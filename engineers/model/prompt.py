@@ -222,7 +222,6 @@ def _render(
         "menu": all(knob.options for knob in answer_format.knobs),
         "eases": any(role_of(knob) == "difficulty" for knob in answer_format.knobs),
         "several_shares": sum(role_of(knob) == "share" for knob in answer_format.knobs) > 1,
-        "answer_template": f"answers/{answer_format.key}.md.j2",
         "example": compact_json(answer_format.shape()),
         "values": compact_json(answer_format.values_of(answer_format.current)),
         "summary": summary,

@@ -23,7 +23,7 @@ def read_config(
     guard: Guard = NO_GUARD,
 ) -> tuple[ConfigT, list[Change]]:
     """The config in a reply, and the reasons given for its changes. Raises ``ReplyError`` for everything else."""
-    answer = parse_reply(text, frozenset({answer_format.key}))
+    answer = parse_reply(text)
     config = answer_format.merge(answer)
     refusals = guard.check(
         config, answer_format.current, report.records(), editable=answer_format.editable, objective=report.objective

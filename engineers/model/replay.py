@@ -33,7 +33,6 @@ class ReplayEngineer(ModelEngineer):
         self.exchanges = {_key(one.stage, one.number, one.messages): one for one in recorded}
         last = recorded[-1]
         options = {
-            "answer": "changes" if any(_lists_changes(one) for one in recorded) else "config",
             "context": last.context,
             "max_attempts": last.max_attempts,
             "name": last.engineer,
@@ -55,6 +54,8 @@ class ReplayEngineer(ModelEngineer):
         if not there:
             stages = sorted({one.stage for one in self.exchanges.values()})
             return f"{self.path.name} has no question {number} of stage {stage}; it has stages {stages}"
+        if all(_asks_for_a_config(one) for one in there):
+            return f"question {number} of stage {stage} in {self.path.name} asked for a whole config; an answer is a list of changes now"
         versions = sorted({one.prompt_version for one in there})
         by = (
             f": it was asked by version {', '.join(map(str, versions))} of the prompt"
@@ -64,9 +65,9 @@ class ReplayEngineer(ModelEngineer):
         return f"question {number} of stage {stage} differs from what was recorded in {self.path.name}{by}; it is version {PROMPT_VERSION} now"
 
 
-def _lists_changes(exchange: Exchange) -> bool:
-    """Whether the answer was to be a list of changes alone."""
-    return exchange.json_schema is not None and "changes" in exchange.json_schema["properties"]
+def _asks_for_a_config(exchange: Exchange) -> bool:
+    """Whether the answer was to be the whole next config, as in prompts before version 4 and the first ones of it."""
+    return exchange.json_schema is not None and "config" in exchange.json_schema.get("properties", {})
 
 
 def _key(stage: int, number: int, messages: Sequence[Any]) -> tuple[int, int, str]:

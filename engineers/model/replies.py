@@ -24,8 +24,8 @@ class ReplyError(ValueError):
         self.where, self.why = where, why
 
 
-def parse_reply(text: str, keys: frozenset[str] = frozenset({"config"})) -> dict[str, Any]:
-    """The last JSON object in a reply that has all of ``keys``; else the last, if none is broken. Raises only ``ReplyError``.
+def parse_reply(text: str) -> dict[str, Any]:
+    """The last JSON object in a reply that has ``changes``; else the last, if none is broken. Raises only ``ReplyError``.
 
     It takes the last one, because models write drafts, the schema or the current config before their answer.
     """
@@ -38,7 +38,7 @@ def parse_reply(text: str, keys: frozenset[str] = frozenset({"config"})) -> dict
         empty = "empty" if not text.strip() else "nothing but thoughts: they did not end before the reply did"
         raise ReplyError("reply", f"{empty}; answer with one JSON object")
     objects, fault = _objects(answer)
-    fitting = [found for found in objects if keys <= found.keys()]
+    fitting = [found for found in objects if "changes" in found]
     if fitting:
         return fitting[-1]
     if fault or not objects:  # text inside a broken object is not an answer

@@ -46,10 +46,6 @@ def exam(
             help="What a report has: 'scores' beside successes, 'success' alone, 'shuffled scores'; or a control, 'yoked' or 'mean of others'."
         ),
     ] = "scores",
-    answer: Annotated[
-        str | None,
-        typer.Option(help="What models answer with: 'config', the whole next config, or 'changes', its changes alone."),
-    ] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars for all questions to models together.")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds in which an engineer must answer.")] = 600.0,
     out: Annotated[Path, typer.Option(help="Folder of the sittings; an interrupted exam continues there.")] = Path(
@@ -74,5 +70,5 @@ def exam(
     exam_report.examine(
         engineers=None if engineer is None else [name.strip() for name in engineer.split(",") if name.strip()],
         families=family, roots=range(first, first + roots), trainings=trainings, decisions=decisions, reads=reads,
-        answer=answer, max_cost=max_cost, timeout=timeout, out=out, json=json, jobs=jobs, ray=ray, console=console,
+        max_cost=max_cost, timeout=timeout, out=out, json=json, jobs=jobs, ray=ray, console=console,
     )  # fmt: skip

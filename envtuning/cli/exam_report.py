@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from rich.console import Console
 from rich.table import Table
 
 import engineers as making
-from engineers.model.engineer import ANSWERS
-from engineers.registry import TIMED
 from engineers.shared.counts import counted
 from envtuning.errors import SpecError
 from envtuning.exam import sheet
@@ -27,15 +25,14 @@ from envtuning.studies.intervals import Interval
 
 def examine(
     *, engineers: Sequence[str] | None, families: str, roots: Sequence[int], trainings: int, decisions: int, reads: str,
-    answer: str | None, max_cost: float | None, timeout: float, out: Path, json: Path | None, jobs: int, ray: bool, console: Console,
+    max_cost: float | None, timeout: float, out: Path, json: Path | None, jobs: int, ray: bool, console: Console,
 ) -> list[Score]:  # fmt: skip
     """Carry out an exam, print its table and return its scores."""
     asked, chosen = list(WITHOUT_A_MODEL) if engineers is None else list(engineers), families_named(families)
-    options: dict[str, Any] = {"answer": answer} if answer is not None else {}
-    raise_unless_known(asked, reads, options)
+    raise_unless_known(asked, reads)
     starts = [Start(root, training) for root in roots for training in range(trainings)]
     read = next(one for one in get_args(Reads) if one == reads)
-    wanted = papers(asked, chosen, starts, decisions=decisions, reads=read, options=options)
+    wanted = papers(asked, chosen, starts, decisions=decisions, reads=read)
     hall = Hall(out, jobs=jobs, ray=ray, max_cost=max_cost, timeout=timeout)
     done = hall.kept()
     pace = Pace(sum(paper.key not in done for paper in wanted), noun="sittings")
@@ -71,7 +68,7 @@ def families_named(names: str) -> list[Family]:
     return found
 
 
-def raise_unless_known(names: Sequence[str], reads: str, options: Mapping[str, Any]) -> None:
+def raise_unless_known(names: Sequence[str], reads: str) -> None:
     """Before the first training, whatever would stop a later one."""
     if reads not in get_args(Reads):
         raise SpecError(f"reads={reads!r:.40}: give one of {', '.join(get_args(Reads))}")
@@ -80,12 +77,8 @@ def raise_unless_known(names: Sequence[str], reads: str, options: Mapping[str, A
     for name in names:
         if name in BOUNDS:
             raise SpecError(f"{name!r} is in every exam: leave it out")
-        if options and name.partition("/")[0] not in TIMED:
-            raise SpecError(f"{name!r} asks no model: give --answer to engineers that ask one, alone")
-        if options.get("answer", "config") not in ANSWERS:
-            raise SpecError(f"answer={options['answer']!r:.40}: give {' or '.join(ANSWERS)}")
         if name not in SAMPLERS:
-            making.make(name, **options).check_askable()
+            making.make(name).check_askable()
 
 
 def verified(path: Path, console: Console) -> bool:

@@ -37,19 +37,16 @@ def papers(
     *,
     decisions: int = DECISIONS,
     reads: Reads = "scores",
-    options: dict[str, Any] | None = None,
 ) -> list[Paper]:
     """The bounds and the engineers, root by root, so that an exam that is cut short has whole roots."""
     for family in families:
         family.stage(decisions)
-    asked: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in BOUNDS]
-    asked += [(name, options or {}) for name in engineers]
     return [
         Paper(
-            engineer=name, options=given, family=family, root=start.root, training=start.training, decisions=decisions,
+            engineer=name, family=family, root=start.root, training=start.training, decisions=decisions,
             reads="scores" if name in BOUNDS else reads,
         )
-        for family in families for start in starts for name, given in asked
+        for family in families for start in starts for name in (*BOUNDS, *engineers)
     ]  # fmt: skip
 
 

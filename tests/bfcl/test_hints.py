@@ -15,7 +15,6 @@ from benchmarks.bfcl.readers import READERS
 from benchmarks.bfcl.scripts import perturbed, run_script
 from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.templates import common_templates
-from engineers import AnswerFormat
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints import WrittenHints, augment
@@ -24,6 +23,7 @@ from envtuning.worlds.bfcl.hints.rules import MAX_HINT
 from envtuning.worlds.bfcl.hints.written import is_template, template_of
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
+from tests.answers import answer_of
 from tests.engineers.conftest import ScriptedChat
 
 CD = "cd: cd: {}: No such file or directory"
@@ -203,9 +203,7 @@ def test_an_engineer_writes_hints_and_is_told_which_are_refused(v4):
     report = StageReport(stage=0, config=config.model_dump(mode="json"), objective="success_rate")
 
     def written(hint):
-        answer = AnswerFormat(config).example()
-        answer["config"]["hints"][CD] = hint
-        chat = ScriptedChat(json.dumps(answer))
+        chat = ScriptedChat(answer_of({f"hints.{CD}": hint}))
         proposal = ModelEngineer(chat).propose(report, current=config)
         assert "hints" in json.dumps(chat.asked[0])
         return proposal.config

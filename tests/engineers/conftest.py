@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -10,7 +9,8 @@ from typing import Any, ClassVar, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engineers import AnswerFormat, ChatError, Completion, Message, SliceResult, StageRecord, StageReport
+from engineers import ChatError, Completion, Message, SliceResult, StageRecord, StageReport
+from tests.answers import answer_of
 
 EXAMPLE_REPORT = Path(__file__).parents[2] / "engineers" / "example_report.json"
 
@@ -105,15 +105,12 @@ def report(kitchen: Kitchen, results: Callable[..., list[SliceResult]]) -> Stage
 
 
 @pytest.fixture
-def answer(kitchen: Kitchen) -> Callable[..., str]:
+def answer() -> Callable[..., str]:
     """answer(soup={"heat": 120.0}) is a good reply that changes these knobs."""
 
     def make(reason: str = "it burns", **dishes: dict[str, Any]) -> str:
-        body = AnswerFormat(kitchen).example()
-        for dish, knobs in dishes.items():
-            body["config"]["menu"][dish].update(knobs)
-            body["reasons"] += [{"path": f"menu.{dish}.{knob}", "reason": reason} for knob in knobs]
-        return json.dumps(body)
+        values = {f"menu.{dish}.{knob}": value for dish, knobs in dishes.items() for knob, value in knobs.items()}
+        return answer_of(values, reason)
 
     return make
 

@@ -51,7 +51,7 @@ def test_an_edited_answer_becomes_a_proposal(tmp_path, answer, report, kitchen):
 
 def test_a_desk_s_answers_are_a_transcript_that_replays_them(tmp_path, answer, report, kitchen):
     path = tmp_path / "transcript.jsonl"
-    desk = Desk(tmp_path, '{"config": ', answer(soup={"heat": 900.0}), answer(soup={"heat": 95.0}))
+    desk = Desk(tmp_path, '{"changes": ', answer(soup={"heat": 900.0}), answer(soup={"heat": 95.0}))
     proposal = desk.engineer(transcript=path, who="anna").propose(report, kitchen)
     exchanges = read_transcript(path)
     assert [(one.engineer, one.model, one.number) for one in exchanges] == [
@@ -67,7 +67,7 @@ def test_a_desk_s_answers_are_a_transcript_that_replays_them(tmp_path, answer, r
 
 
 def test_a_wrong_answer_is_refused_and_waited_for_again(tmp_path, answer, report, kitchen):
-    desk = Desk(tmp_path, '{"config": ', answer(soup={"heat": 900.0}), answer(soup={"heat": 95.0}))
+    desk = Desk(tmp_path, '{"changes": ', answer(soup={"heat": 900.0}), answer(soup={"heat": 95.0}))
     proposal = desk.engineer().propose(report, kitchen)
     assert proposal.config.menu["soup"].heat == 95.0
     assert len(proposal.refusals) == 2
@@ -110,10 +110,22 @@ def test_what_lies_on_the_desk_is_replaced_not_written_through(tmp_path, answer,
 
 
 def test_saved_as_it_is_changes_nothing(tmp_path, report, kitchen):
-    desk = Desk(tmp_path, json.dumps(AnswerFormat(kitchen).example()))
+    desk = Desk(tmp_path, json.dumps(AnswerFormat(kitchen).blank()))
     proposal = desk.engineer().propose(report, kitchen)
     assert proposal.config == kitchen
     assert not proposal.fallback
+
+
+def test_a_blank_answer_has_every_knob_and_is_edited_in_place(tmp_path, report, kitchen):
+    body = AnswerFormat(kitchen).blank()
+    assert [entry["path"] for entry in body["changes"]] == [knob.name for knob in AnswerFormat(kitchen).knobs]
+    (heat,) = [entry for entry in body["changes"] if entry["path"] == "menu.soup.heat"]
+    assert heat == {"path": "menu.soup.heat", "reason": "", "value": 100.0}
+    heat |= {"reason": "it burns", "value": 90.0}
+    proposal = Desk(tmp_path, json.dumps(body)).engineer().propose(report, kitchen)
+    assert [(one.path, one.old, one.new, one.reason) for one in proposal.reasons] == [
+        ("menu.soup.heat", 100.0, 90.0, "it burns")
+    ]
 
 
 def test_nobody_there(tmp_path, report, kitchen):
@@ -190,7 +202,7 @@ def test_a_blank_answer_is_laid_out_to_be_edited_and_again_where_it_was_removed(
         gone = desk.engineer(timeout=0.02, poll=60).propose(report, kitchen)  # no look is later than the end
         assert (gone.fallback, gone.engineer, gone.usage.attempts) == (True, "human", 1)
         assert gone.usage.seconds < 5
-        assert file.read_text() == json.dumps(AnswerFormat(kitchen).example(), indent=2) + "\n"
+        assert file.read_text() == json.dumps(AnswerFormat(kitchen).blank(), indent=2) + "\n"
         file.unlink()
 
 

@@ -15,6 +15,7 @@ from engineers import AnswerFormat
 from engineers.knobs import KnobError, changes, find_knobs, with_values
 from engineers.roles import find_slices, natural_key
 from mapf_frozenlake import LakeConfig
+from tests.answers import answer_of
 
 
 class Colour(Enum):
@@ -168,9 +169,8 @@ def test_places_of_a_list_are_told_apart():
 
 def test_the_whole_world_goes_through_the_wire():
     answer_format = AnswerFormat(World())
-    answer = json.loads(json.dumps(answer_format.example()))
-    answer["config"] |= {"colour": "blue", "mode": None, "sideLength": 5, "pair": [3, 4]}
-    world = answer_format.merge(answer)
+    answer = answer_of({"colour": "blue", "mode": None, "sideLength": 5, "pair": [3, 4]})
+    world = answer_format.merge(json.loads(answer))
     assert (world.colour, world.mode, world.size, world.pair) == (Colour.BLUE, None, 5, (3, 4))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engineers.model.replies import MAX_CHARACTERS, ReplyError, parse_reply, without_thoughts
 
-GOOD = {"reasons": [], "config": {"a": 1}}
+GOOD = {"changes": [{"a": 1}]}
 TEXT = json.dumps(GOOD)
 
 
@@ -22,11 +22,11 @@ TEXT = json.dumps(GOOD)
         TEXT,
         f"```json\n{TEXT}\n```",
         f"```\n{TEXT}\n```\nI hope this helps!",
-        f"<think>maybe {{'a': 2}} or {{\"config\": {{}}}}</think>\n{TEXT}",
+        f"<think>maybe {{'a': 2}} or {{\"changes\": {{}}}}</think>\n{TEXT}",
         f"thoughts that the prompt opened </think>{TEXT}",
         f"<THINK>\n{{</THINK>Here: {TEXT} Done.",
         f'The schema {{"type": "object"}} asks for {TEXT}',
-        f'First {{"config": {{"a": 9}}}}, but better: {TEXT}',
+        f'First {{"changes": {{"a": 9}}}}, but better: {TEXT}',
         f"{{braces}} and {{more}} then {TEXT}",
         f"<reasoning>x</reasoning><think>y</think>{TEXT}{{",
         "\ufeff" + TEXT,
@@ -44,10 +44,10 @@ def test_the_answer_is_found(reply):
         ("<think>I wonder {", "nothing but thoughts"),
         ("I cannot help with that.", "no JSON object"),
         ("[1, 2]", "no JSON object"),
-        ('{"config": {"a": 1}', "line 1, column 20: invalid JSON"),
-        ('{"config": {"a": 1,}}', "invalid JSON"),
-        ('{"config": NaN}', "NaN is not a JSON number"),
-        ('{"config": {"a": -Infinity}}', "-Infinity is not a JSON number"),
+        ('{"changes": {"a": 1}', "line 1, column 21: invalid JSON"),
+        ('{"changes": {"a": 1,}}', "invalid JSON"),
+        ('{"changes": NaN}', "NaN is not a JSON number"),
+        ('{"changes": {"a": -Infinity}}', "-Infinity is not a JSON number"),
         ('{"a": 1, "a": 2}', "'a' appears twice"),
         ('{"a": ' + "9" * 5000 + "}", "thousands of digits"),
         ('{"a":' * 100_000, "nested too deeply"),
@@ -75,7 +75,7 @@ def test_time_is_bounded_on_hostile_megabytes(piece):
     reply = piece * (MAX_CHARACTERS // len(piece))
     begin = time.process_time()
     with contextlib.suppress(ReplyError):  # some of these hold an object
-        parse_reply(reply + '{"config"')
+        parse_reply(reply + '{"changes"')
     assert time.process_time() - begin < 8
 
 
@@ -107,11 +107,11 @@ def test_any_object_comes_back_from_prose(body):
     ("reply", "found"),
     [
         ('{"a": 1} {"b": 2}', {"b": 2}),
-        ('{"a": 1} {"config": 1} {"b": 2}', {"config": 1}),
-        ('{"config": 1} {"config": 2}', {"config": 2}),
-        ('{"a": {"config": 1}} {"b": 2}', {"b": 2}),
-        ('{x {"config": 1}', {"config": 1}),
-        ('{{"config": 1}', {"config": 1}),  # the next brace after one that opens nothing
+        ('{"a": 1} {"changes": 1} {"b": 2}', {"changes": 1}),
+        ('{"changes": 1} {"changes": 2}', {"changes": 2}),
+        ('{"a": {"changes": 1}} {"b": 2}', {"b": 2}),
+        ('{x {"changes": 1}', {"changes": 1}),
+        ('{{"changes": 1}', {"changes": 1}),  # the next brace after one that opens nothing
     ],
 )
 def test_of_several_objects_the_last_that_has_what_was_asked_for_counts_else_the_last(reply, found):

@@ -189,7 +189,7 @@ def test_a_stage_that_was_not_validated_says_so_where_others_were(told, config):
 
 
 def test_the_length_of_an_answer_is_told(told, config):
-    assert "each of one sentence of at most 20 words" in text_of(told, config)
+    assert "each with a reason of one sentence of at most 20 words" in text_of(told, config)
 
 
 def test_a_config_that_is_the_target_s_is_not_told_again(told, config):

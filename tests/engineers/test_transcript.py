@@ -83,6 +83,21 @@ def test_a_transcript_of_an_older_prompt_is_read_and_its_questions_are_others(re
     assert "version 1 of the prompt" in engineers.make(f"replay/{path}").propose(report, kitchen).refusals[0]
 
 
+def test_a_recording_of_whole_configs_is_read_and_not_replayed(recorded, report, kitchen):
+    path, *_ = recorded
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    for line in lines:
+        if line["kind"] == "proposal":
+            line["json_schema"] = {"type": "object", "properties": {"reasons": {}, "config": {}}}
+            line["messages"][-1]["content"] += " Write the whole config."
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    proposal = engineers.make(f"replay/{path}").propose(report, kitchen)
+    assert (proposal.fallback, proposal.config) == (True, kitchen)
+    assert proposal.refusals == [
+        "question 1 of stage 1 in transcript.jsonl asked for a whole config; an answer is a list of changes now"
+    ]
+
+
 def test_many_runs_in_one_folder_are_told_apart_by_their_questions(scripted, answer, report, kitchen, tmp_path):
     others = [report.model_copy(update={"environment": f"Kitchen {run}."}) for run in range(3)]
     for run, told in enumerate(others):

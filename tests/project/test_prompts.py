@@ -38,8 +38,22 @@ def test_the_tokens_by_slices_are_those_that_are_stored():
     stored = json.loads((RESULTS / "prompt_slices.json").read_bytes())["figures"]
     assert stored == {str(count): prompts.with_slices(count) for count in prompts.SLICES}
     page = " ".join(prompts.PAGE.read_text(encoding="utf-8").split())
-    assert {row["answer_of_changes_alone"] for row in stored.values()} == {230}
-    assert "an answer always 230" in page
-    for tokens in ("question", "answer", "question_of_changes_alone"):
-        few, some, many = (f"{stored[str(count)][tokens]:,}" for count in prompts.SLICES)
+    assert {row["answer"] for row in stored.values()} == {230}
+    assert "an answer that changes four shares always 230" in page
+    then = prompts.with_slices_then()
+    for counts in (
+        [stored[str(count)]["question"] for count in prompts.SLICES],
+        [then[str(count)]["question"] for count in prompts.SLICES],
+        [then[str(count)]["answer"] for count in prompts.SLICES],
+    ):
+        few, some, many = (f"{tokens:,}" for tokens in counts)
         assert f"{few}, {some} and {many}" in page
+
+
+def test_the_page_has_what_a_model_reached_in_both_forms_of_an_answer():
+    page = " ".join(prompts.PAGE.read_text(encoding="utf-8").split())
+    found = prompts.by_form()
+    for form, name in (("config", "the whole config"), ("changes", "its changes alone")):
+        success = " | ".join(f"{100 * one.success:.1f} %" for one in found[form])
+        tokens = " | ".join(f"{one.tokens:,}" for one in found[form])
+        assert f"| {name} | {success} | {tokens} |" in page

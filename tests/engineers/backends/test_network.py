@@ -25,6 +25,7 @@ from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import Completion
 from engineers.proposal import Proposal
 from engineers.report import StageReport
+from tests.answers import answer_of
 
 KEY = "planted7Q9zTestValue4711"  # looks like no provider's key, so that only its being known can hide it
 CAP = 90_000  # tokens
@@ -219,7 +220,7 @@ class Script:
             case Refuse():
                 return _json(self.wire.refusal())
             case CutAtLimit():
-                return _json(self.wire.cut('{"reasons": [{"path": "pay'))
+                return _json(self.wire.cut('{"changes": [{"path": "pay'))
             case Body(text, kind):
                 return Response(text, content_type=kind)
             case Status(code, headers):
@@ -256,16 +257,10 @@ def _json(body: dict[str, Any]) -> Response:
 
 def answer(weather: str | None = None, reason: str = "The ice is too hard.", slope: float = 0.2) -> str:
     """What a model writes: the ice less steep."""
-    config: dict[str, Any] = {
-        "terrains": {
-            "sand": {"share": 0.5, "slope": 0.1, "gust": None},
-            "ice": {"share": 0.5, "slope": slope, "gust": None},
-        },
-        "payload": 3,
-    }
+    values: dict[str, Any] = {"terrains.ice.slope": slope}
     if weather is not None:
-        config["weather"] = weather
-    return json.dumps({"reasons": [{"path": "terrains.ice.slope", "reason": reason}], "config": config})
+        values["weather"] = weather
+    return answer_of(values, reason)
 
 
 GOOD = answer()
@@ -298,8 +293,10 @@ class Scenario:
 # What a model writes is read after the wire: one is enough.
 TEXTS = [
     Scenario("fenced", (Say(f"Here it is:\n```json\n{GOOD}\n```\nGood luck!"),), True, 1),
-    Scenario("thinking", (Say(f'<think>Perhaps {{"config": 1}}? No.</think>\n{GOOD}'),), True, 1),
-    Scenario("invalid, then repaired", (Say('{"config": {"terr'), Say(GOOD)), True, 2, ("invalid JSON|no JSON",)),
+    Scenario("thinking", (Say(f'<think>Perhaps {{"changes": 1}}? No.</think>\n{GOOD}'),), True, 1),
+    Scenario(
+        "invalid, then repaired", (Say('{"changes": [{"path": "terr'), Say(GOOD)), True, 2, ("invalid JSON|no JSON",)
+    ),
     Scenario("wrong ranges", (Say(answer(slope=7)),), False, 3, ("7.*less than or equal to 0.9",) * 3),
     Scenario("wrong range, then right", (Say(answer(slope=7)), Say(GOOD)), True, 2, ("less than or equal to 0.9",)),
     Scenario("refusal in words", (Say("I'm sorry, I can't help with that."),), False, 3, ("no JSON object",) * 3),

@@ -15,6 +15,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from engineers.shared.extras import _is_installed
+from tests.answers import answer_of
 
 KEY = "planted7Q9zTestValue4711"  # looks like no provider's key
 
@@ -71,7 +72,7 @@ def echo() -> Iterator[HTTPServer]:
         seen.append(str(request.headers))
         said = f"You are {dict(request.headers)}"
         if len(seen) % 4 == 2:
-            text = json.dumps({"reasons": [{"path": "level", "reason": said}], "config": {"level": 0.25}})
+            text = answer_of({"level": 0.25}, said)
             body = gemini_body(text) if "generateContent" in request.path else openai_body(text)
             return Response(json.dumps(body), content_type="application/json")
         if len(seen) % 4 == 3:

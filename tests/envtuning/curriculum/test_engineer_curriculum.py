@@ -25,6 +25,7 @@ from envtuning.curriculum.curriculum import Curriculum
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome
+from tests.answers import answer_of
 
 
 class Piece(BaseModel):
@@ -182,14 +183,15 @@ def test_a_config_that_does_not_fit_the_trainers_environments_is_refused_before_
     assert "easy must be whole" in curriculum.incidents[0].message
 
 
-def answering(server: HTTPServer, config: Tasks, **usage: int) -> str:
+def answering(server: HTTPServer, values: dict[str, float]) -> str:
+    """The name of a model that always gives these values."""
     server.expect_request("/v1/chat/completions").respond_with_json(
         {
             "id": "1", "object": "chat.completion", "created": 0, "model": "m",
             "choices": [
                 {
                     "index": 0, "finish_reason": "stop",
-                    "message": {"role": "assistant", "content": json.dumps({"config": config.model_dump(), "reasons": []})},
+                    "message": {"role": "assistant", "content": answer_of(values)},
                 }
             ],
             "usage": {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1_000},
@@ -200,7 +202,7 @@ def answering(server: HTTPServer, config: Tasks, **usage: int) -> str:
 
 def test_a_language_model_is_asked_and_the_first_answer_says_what_all_will_cost(httpserver, tmp_path, capsys):
     pytest.importorskip("openai")
-    name = answering(httpserver, Tasks(easy=Piece(share=0.25)))
+    name = answering(httpserver, {"easy.share": 0.25})
     transcript = tmp_path / "transcript.jsonl"
     curriculum = EngineerCurriculum(name, Tasks(), every=60, transcript=transcript, max_questions=3)
     assert shares(fed(curriculum, 60)) == [(0.25, 1.0, 1.0)]

@@ -17,6 +17,7 @@ from werkzeug import Request, Response
 
 import mapf_frozenlake as mfl
 from envtuning import EngineerCurriculum
+from tests.answers import answer_of
 from tests.envtuning.curriculum import doors
 from tests.envtuning.curriculum.doors import EDITABLE, EVERY, START, TARGET, Trained, door
 
@@ -77,8 +78,8 @@ def test_a_model_behind_a_server_makes_a_config_for_every_answer(train, at, http
 
     def answer(request: Request) -> Response:
         questions.append(request.get_data(as_text=True))
-        config = {"slices": {"2": {"share": 1 / (1 + len(questions))}, "3": {"share": 1.0}}}
-        message = {"role": "assistant", "content": json.dumps({"config": config, "reasons": []})}
+        text = answer_of({"slices.2.share": 1 / (1 + len(questions)), "slices.3.share": 1.0})
+        message = {"role": "assistant", "content": text}
         return Response(
             json.dumps(
                 {

@@ -386,8 +386,6 @@ def test_on_another_machine_small_differences_are_allowed(honest, tmp_path):
         (["--engineer", "rules,rules"], "none twice"),
         (["--engineer", "nobody"], "is unknown"),
         (["--reads", "minds"], "give one of scores"),
-        (["--engineer", "rising", "--answer", "changes"], "asks no model"),
-        (["--engineer", "server/http://127.0.0.1:9/v1#m", "--answer", "all"], "give config or changes"),
         (["verify"], "give 'verify FILE'"),
         (["verify", "nothing.json"], "is missing"),
         (["--roots", "0"], "greater than or equal to 1"),

@@ -358,7 +358,7 @@ def test_a_run_with_a_model_is_played_back_without_the_model(spec, tmp_path, mon
 
 
 def example(schema: dict) -> object:
-    """Something that fits a strict schema: lower bounds, first alternatives."""
+    """Something that fits a strict schema: lists of one, lower bounds, first alternatives."""
     if "anyOf" in schema:
         return example(schema["anyOf"][0])
     if "enum" in schema:
@@ -367,7 +367,7 @@ def example(schema: dict) -> object:
     if kind == "object":
         return {name: example(part) for name, part in schema["properties"].items()}
     if kind == "array":
-        return []
+        return [example(schema["items"])]
     return schema.get("minimum", 0) + 0.2 if kind == "number" else "because"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from engineers.model.chat import Completion
@@ -13,6 +11,7 @@ from engineers.tiers import Tier
 from envtuning.runs.log import RunLog
 from envtuning.studies.compare import compare
 from envtuning.studies.study import folder_name
+from tests.answers import answer_of
 from tests.envtuning.counting_runs import spec_of
 
 FIRST = (0.5, 0.9)  # levels that runs begin with: their questions differ
@@ -27,7 +26,7 @@ class Counting:
     def complete(self, messages, schema, *, max_tokens):
         type(self).asked += 1
         level = round(0.01 * type(self).asked, 2)
-        return Completion(json.dumps({"reasons": [], "config": {"level": level}}), 1, 1, 0.0)
+        return Completion(answer_of({"level": level}), 1, 1, 0.0)
 
 
 def counting(rest: str = "", **options) -> ModelEngineer:
