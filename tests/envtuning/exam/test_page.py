@@ -13,12 +13,14 @@ from tests.lazily import needed
 
 needed("torch", extra="exam")
 
-from benchmarks import exam_model, exam_rules  # noqa: E402
+import engineers  # noqa: E402
+from benchmarks import exam_model, exam_rules, exam_table  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
 from envtuning.exam.bounds import FOUND, OPEN_LOOPS, ORACLES  # noqa: E402
-from envtuning.exam.families import DEVELOPMENT, DRAWN, REQUIRED, named  # noqa: E402
-from envtuning.exam.sitting import Paper, sit  # noqa: E402
+from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT, REQUIRED, named  # noqa: E402
+from envtuning.exam.hall import WITHOUT_A_MODEL  # noqa: E402
+from envtuning.exam.sitting import BOUNDS, Paper, sit  # noqa: E402
 from envtuning.studies.intervals import t_mean  # noqa: E402
 
 STORED = json.loads((RESULTS / "exam_ground.json").read_text(encoding="utf-8"))["figures"]["families"]
@@ -50,9 +52,9 @@ def test_the_bounds_are_the_stored_search():
     assert {found["family"]["name"] for found in STORED} == FOUND.keys()
 
 
-RULES, MODEL = (
+RULES, TABLE, MODEL = (
     json.loads((RESULTS / f"{result}.json").read_text(encoding="utf-8"))["figures"]
-    for result in ("exam_rules", "exam_model")
+    for result in ("exam_rules", "exam_table", "exam_model")
 )
 
 
@@ -63,12 +65,32 @@ def test_what_was_measured_is_what_is_stored():
         assert in_points(found["scores_over_success_alone"]) in PAGE
         assert found["rows"]["rising, scores"]["over_best_open_loop"]["bound"] > 0
         assert found["scores_over_success_alone"]["bound"] > 0
-        for control in ("yoked", "mean of others"):
-            assert found["rows"][f"rising, {control}"]["over_best_open_loop"]["low"] < 0
-        for rule in ("learnability", "thompson"):
-            assert found["rows"][f"{rule}, success"]["over_even"]["mean"] < 0
+        assert found["rows"]["rising, yoked"]["over_best_open_loop"]["low"] < 0
     tried = [len(RULES["on_tuning_roots"][arm]) for arm in ("rising, scores", "rising, success", "once, success")]
     assert tried == [24, 24, 12]
+    default = engineers.make("rising")
+    settings = RULES["settings"]["rising, scores"]
+    assert settings == {name: getattr(default, name) for name in settings}
+
+
+def test_held_out_families_are_reported_whatever_came():
+    opened = TABLE["opened"]
+    for family in opened["rising"]["families"]:
+        assert exam_table.row_of(family, opened) in PAGE
+    for engineer in exam_table.OPENED:
+        part = opened[engineer]["part"]
+        assert (
+            f"`{engineer}` takes {100 * part['mean']:.0f} % ({100 * part['low']:.0f}, {100 * part['high']:.0f})" in PAGE
+        )
+    assert f"{100 * opened['rising']['bound_over_even_on_null']:+.1f}" in PAGE
+    closed = {family.name for family in HELD_OUT} - opened["rising"]["families"].keys()
+    assert all(f"`{name}` was not opened" in PAGE for name in closed)
+
+
+def test_every_engineer_has_its_row():
+    for name, row in TABLE["leaderboard"].items():
+        assert exam_table.row_of_all(name, row) in PAGE
+    assert {*WITHOUT_A_MODEL, *BOUNDS} == TABLE["leaderboard"].keys()
 
 
 def test_what_a_model_gained_is_what_is_stored():
@@ -76,24 +98,20 @@ def test_what_a_model_gained_is_what_is_stored():
         assert "\n".join(exam_model.lines(found)) in PAGE
         assert found["refused"] == 0
     assert f"it gains {100 * MODEL['scores']['part_of_the_oracles_gain']:.0f} % of what the oracle gains" in PAGE
-    over = {reads: found["rows"]["best open loop"]["model_minus"] for reads, found in MODEL.items()}
-    assert over["scores"]["low"] > 0 > over["success"]["low"]
+    over = {name: found["rows"]["best open loop"]["model_minus"] for name, found in MODEL.items()}
+    assert over["scores"]["low"] > 0 > over["yoked"]["high"]
 
 
 def test_the_readme_says_what_is_stored():
     readme = (RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
     rows = RULES["families"]["codes-slow"]["rows"]
-    assert (
-        f"`rising` ends {in_points(rows['rising, scores']['over_best_open_loop'])} points above the best of 33"
-        in readme
-    )
+    gains = {name: in_points(row["over_best_open_loop"]) for name, row in rows.items()}
+    assert f"`rising` ends {gains['rising, scores']} points above the best of 33" in readme
     assert f"gains {100 * rows['oracle']['over_best_open_loop']['mean']:+.1f} points" in readme
+    assert f"`once`, reads successes of the first stage alone and gains {gains['once, success']}" in readme
     assert f"ends {in_points(MODEL['scores']['rows']['rising']['model_minus'])} points above `rising`" in readme
-    assert rows["rising, success"]["over_best_open_loop"]["high"] < 0, "with successes alone it gains nothing"
-    assert (
-        f"`once`, reads successes of the first stage alone and ends {in_points(rows['once, success']['over_best_open_loop'])}"
-        in readme
-    )
+    part = TABLE["opened"]["rising"]["part"]
+    assert f"`rising` takes {100 * part['mean']:.0f} % ({100 * part['low']:.0f}, {100 * part['high']:.0f})" in readme
 
 
 @pytest.mark.parametrize(
