@@ -25,7 +25,6 @@ from envtuning.curriculum.curriculum import Curriculum
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome
-from tests.answers import answer_of
 
 
 class Piece(BaseModel):
@@ -185,6 +184,8 @@ def test_a_config_that_does_not_fit_the_trainers_environments_is_refused_before_
 
 def answering(server: HTTPServer, values: dict[str, float]) -> str:
     """The name of a model that always gives these values."""
+    from tests.answers import answer_of  # here, because a killed process imports this file without the tests' package
+
     server.expect_request("/v1/chat/completions").respond_with_json(
         {
             "id": "1", "object": "chat.completion", "created": 0, "model": "m",
