@@ -300,7 +300,8 @@ def test_without_equal_groups_every_step_is_the_same_and_reads_fewer_replies(tin
 
     ended, read = [], []
     for skip in (False, True):
-        grpo = QUICK | {"beta": 0.0, "loss_type": loss, "gradient_accumulation_steps": 2}
+        # Adam divides by a gradient's size plus epsilon: with the usual 1e-8, the order of a sum would show where a gradient is almost 0
+        grpo = QUICK | {"beta": 0.0, "loss_type": loss, "gradient_accumulation_steps": 2, "adam_epsilon": 1e-6}
         one = learning.Learner(
             LanguageOptions(
                 model=str(tiny),
@@ -327,8 +328,7 @@ def test_without_equal_groups_every_step_is_the_same_and_reads_fewer_replies(tin
     assert read[1] == 16
     assert ended[0][1] == pytest.approx(ended[1][1], rel=1e-4)
     for name, value in ended[0][0].items():
-        # Adam divides by the gradient's size: where that is almost 0, the order of a sum shows in the fifth place
-        torch.testing.assert_close(ended[1][0][name], value, rtol=0, atol=1e-4, msg=name)
+        torch.testing.assert_close(ended[1][0][name], value, rtol=0, atol=2e-5, msg=name)
 
 
 def test_a_batch_of_equal_groups_alone_moves_nothing(tiny):
