@@ -3,7 +3,7 @@
 The preset with one seed: 20 updates of Qwen2.5-Coder-0.5B by GRPO with adapters, the engineer ``reader``, and a test on the same
 held-out questions before the first stage, after it and at the end, with the greedy reply. FOLDER is made by `envtuning weights`.
 
-One seed shows that success rises, and nothing about engineers. A killed run goes on when the same command is given again.
+One seed, whose first stage is drawn evenly, without another arm: it says nothing about engineers. A killed run goes on when the same command is given again.
 """
 
 from __future__ import annotations
