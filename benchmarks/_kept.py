@@ -16,10 +16,8 @@ Task = TypeVar("Task")
 def kept_or_made(path: Path, tasks: Mapping[str, Task], make: Callable[[Task], Any], jobs: int) -> dict[str, Any]:
     """What ``make`` gives for each task, by its key. Those that ``path`` does not have yet are made and appended to it, as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else [""]
-    if lines[-1]:  # cut off by a kill: the next line would be written behind it
-        atomic.write_text(path, "".join(f"{line}\n" for line in lines[:-1]))
-    kept = {row["key"]: row["end"] for row in map(json.loads, lines[:-1])}
+    lines = atomic.whole_lines(path, path.read_text(encoding="utf-8") if path.exists() else "")
+    kept = {row["key"]: row["end"] for row in map(json.loads, lines)}
     missing = [key for key in tasks if key not in kept]
     with ProcessPoolExecutor(jobs) as pool:
         for key, made in zip(missing, pool.map(make, [tasks[key] for key in missing]), strict=True):

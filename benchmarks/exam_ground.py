@@ -65,9 +65,8 @@ def searched(family: Family, arms: Sequence[Arm], jobs: int) -> tuple[Arm, list[
 
 def means(family: Family, arms: Sequence[Arm], starts: Sequence[Start], jobs: int) -> tuple[Floats, Ints]:
     """The mean of each arm, and the arms' places from the best to the worst."""
-    found = np.reshape(ends(family, [(start, arm) for start in starts for arm in arms], jobs), (len(starts), -1)).mean(
-        0
-    )
+    played_by_all = ends(family, [(start, arm) for start in starts for arm in arms], jobs)
+    found = np.reshape(played_by_all, (len(starts), -1)).mean(0)
     return found, np.argsort(-found, kind="stable")
 
 

@@ -149,6 +149,14 @@ def append_line(path: Path, value: Any) -> None:
         os.fsync(file.fileno())
 
 
+def whole_lines(path: Path, text: str) -> list[str]:
+    """The lines of a file that is appended to, given its text. A last line that was cut off is removed, for the next would be written behind it."""
+    whole, _, cut = text.rpartition("\n")
+    if cut:
+        write_text(path, f"{whole}\n" if whole else "")
+    return whole.split("\n") if whole else []
+
+
 def write_lines(path: Path, values: Iterable[Any]) -> None:
     """A whole JSON-lines file at once."""
     write_text(path, "".join(json.dumps(value) + "\n" for value in values))

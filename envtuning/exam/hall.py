@@ -63,12 +63,9 @@ class Hall:
     def kept(self) -> dict[str, Sitting]:
         """What is done, by paper. A line that a kill has cut off is dropped."""
         path = self.folder / KEPT
-        text = (read_bytes(path) or b"").decode()
-        whole, _, cut = text.rpartition("\n")
-        if cut:
-            atomic.write_text(path, f"{whole}\n" if whole else "")
+        lines = atomic.whole_lines(path, (read_bytes(path) or b"").decode())
         try:
-            found = [Sitting.model_validate(parsed(line.encode())) for line in whole.split("\n") if line]
+            found = [Sitting.model_validate(parsed(line.encode())) for line in lines if line]
         except (NotReadable, ValidationError) as error:
             raise RunError(f"{path} is damaged ({type(error).__name__}): remove it, or give another folder") from error
         return {sitting.paper.key: sitting for sitting in found}
