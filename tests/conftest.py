@@ -74,3 +74,15 @@ def what_a_file_of_tests_trusts_it_trusts_alone() -> Iterator[None]:
 def what_a_test_trusts_it_trusts_alone() -> Iterator[None]:
     with own.also_trusting(()):
         yield
+
+
+@pytest.fixture
+def exam_roots(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder of one's own for the exam's roots, and one thread, as a sitting has."""
+    import torch
+
+    monkeypatch.setenv("ENVTUNING_EXAM", str(tmp_path_factory.mktemp("roots")))
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -47,6 +47,18 @@ def foreign(tiny: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random weights that write one sign a token."""
+    from envtuning.trainees.language.small import small_model
+    from envtuning.trainees.language.tokenizer import sign_tokenizer
+
+    folder, tokenizer = tmp_path_factory.mktemp("models") / "signs", sign_tokenizer()
+    small_model(tokenizer, width=16, layers=1, heads=2).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture
 def options(tiny: Path) -> dict[str, Any]:
     return {"model": str(tiny), "grpo": dict(QUICK), "torch_threads": 1}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks import real_skills, small_skills
@@ -11,18 +9,6 @@ from envtuning import loop
 from tests.lazily import needed
 
 needed("torch", "trl", extra="grpo")
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory) -> Path:
-    """Random weights that write one sign a token."""
-    from envtuning.trainees.language.small import small_model
-    from envtuning.trainees.language.tokenizer import sign_tokenizer
-
-    folder, tokenizer = tmp_path_factory.mktemp("models") / "signs", sign_tokenizer()
-    small_model(tokenizer, width=16, layers=1, heads=2).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def test_the_run_is_stored_with_its_weights_tests_tokens_and_minutes(model, tmp_path):

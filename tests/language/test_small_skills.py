@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from envtuning.cli import app
@@ -15,18 +14,6 @@ from tests.lazily import Lazy, needed
 
 needed("torch", "trl", extra="grpo")
 learning = Lazy("envtuning.trainees.language.learner")
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory) -> Path:
-    """Random weights that write one sign a token."""
-    from envtuning.trainees.language.small import small_model
-    from envtuning.trainees.language.tokenizer import sign_tokenizer
-
-    folder, tokenizer = tmp_path_factory.mktemp("models") / "signs", sign_tokenizer()
-    small_model(tokenizer, width=16, layers=1, heads=2).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def test_the_preset_has_every_task_and_takes_the_updates_that_it_says():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -29,13 +27,7 @@ SMALL = Family(
 EVENLY = np.ones(SMALL.tasks)
 
 
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path_factory, monkeypatch) -> Iterator[None]:
-    monkeypatch.setenv("ENVTUNING_EXAM", str(tmp_path_factory.mktemp("roots")))
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("exam_roots")
 
 
 def scripted(learner: Learner, monkeypatch) -> None:
