@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._record import record
+from benchmarks.bfcl.trained import spec_of
 from envtuning.loop.contract import read_outcomes
 from envtuning.outcomes import Tally
 from envtuning.runs.plan import Plan
@@ -81,7 +82,7 @@ def specs(folder: Path) -> dict[str, RunSpec]:
         "rllib": lakes.model_copy(update={"trainee": TraineeSpec(kind="rllib")}),
         "sb3": load_spec(EXAMPLES / "own_world_mountain_car.yaml", trust=["examples"]),
         "grpo": load_spec("paper-in-miniature").model_copy(update={"trainee": trainee}),
-        "menu": load_spec("environment-tuning-tools"),
+        "menu": spec_of("v4", {}),
     }
 
 

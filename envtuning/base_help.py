@@ -22,7 +22,7 @@ EXTRAS = {
 ANY = "rllib"
 NOTES = f"""\
 Install an extra by {how_to_install("EXTRA")}.
-A run needs the extra of its trainee: {ANY} for ppo, rllib and scripted; sb3; grpo; bfcl for menu, in the world of tools.
+A run needs the extra of its trainee: {ANY} for ppo, rllib and scripted; sb3; grpo.
 `evaluate` asks local models with grpo; for providers add openai, gemini or litellm.
 """
 

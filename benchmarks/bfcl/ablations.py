@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.bfcl.menu_trainee import SIZE, MenuPolicy
 from benchmarks.bfcl.text_table import aligned
 from benchmarks.bfcl.trained import (
     OUT,
-    PRESET,
     SCORES,
     SEEDS,
     Arm,
@@ -28,17 +28,16 @@ from benchmarks.bfcl.trained import (
     played,
     ranged,
     raw,
+    spec_of,
     tasks_tested,
 )
-from envtuning.runs.spec import load_spec
-from envtuning.trainees.menu import SIZE, MenuPolicy
 from envtuning.worlds.bfcl.package import SPLITS, Version
 from envtuning.worlds.bfcl.scripted import DONE
 
-WHOLE_BUDGET = sum(stage.budget for stage in load_spec(PRESET).stages)
-ALL_TASKS = {"tool_style": "menu", "slices": {split: {} for split in SPLITS}}
+WHOLE_BUDGET = spec_of("v4", {}).budget
+ALL_TASKS = {"tool_style": "none", "slices": {split: {} for split in SPLITS}}
 
-# What `envtuning run environment-tuning-tools --set KEY=VALUE` takes for each.
+# What `envtuning run benchmarks/bfcl/four_stages.yaml --trust benchmarks --set KEY=VALUE` takes for each.
 SWITCHES: dict[str, dict[str, Any]] = {
     "four stages": {},
     "no feedback": {"stages.1.config.feedback": "standard", "stages.2.config.feedback": "standard"},

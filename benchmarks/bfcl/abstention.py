@@ -11,8 +11,8 @@ from benchmarks.bfcl.measure import Condition, end_turn, offered, read_only, say
 from benchmarks.bfcl.readers import Desk, Repair, complains
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.documents import required
-from envtuning.worlds.bfcl.faults import named_plan
 from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.scripted import named_plan
 from envtuning.worlds.bfcl.tasks import Task
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from typing import Literal
 
+from benchmarks.bfcl.faults import VARIANTS
 from benchmarks.bfcl.measure import Fault
-from envtuning.worlds.bfcl.faults import VARIANTS
 from envtuning.worlds.bfcl.package import TOOL_CLASSES, Package
 from envtuning.worlds.bfcl.tasks import documents
 

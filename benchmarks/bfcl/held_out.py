@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bfcl.ablations import arm
+from benchmarks.bfcl.menu_trainee import SIZE, MenuPolicy
 from benchmarks.bfcl.text_table import aligned
 from benchmarks.bfcl.trained import (
     OUT,
@@ -28,7 +29,6 @@ from benchmarks.bfcl.trained import (
     raw,
     tasks_tested,
 )
-from envtuning.trainees.menu import SIZE, MenuPolicy
 from envtuning.worlds.bfcl.package import TOOL_CLASSES, ToolClass, Version
 
 FEWER_SEEDS = SEEDS[:3]

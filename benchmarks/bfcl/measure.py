@@ -11,14 +11,14 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from benchmarks.bfcl.faults import VARIANTS, NotHere, Place
 from benchmarks.bfcl.readers import RETRIES, Desk, Reader, complains
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.episode import Conversation, HintPlace, Unlisted
 from envtuning.worlds.bfcl.events import CallAugmenter
-from envtuning.worlds.bfcl.faults import VARIANTS, NotHere, Place, named_plan
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer, write_calls
-from envtuning.worlds.bfcl.scripted import DONE
+from envtuning.worlds.bfcl.scripted import DONE, named_plan
 from envtuning.worlds.bfcl.tasks import Task
 
 LONG_TURN = 12  # calls; a longer turn is one reply without faults, because retries would reach the limit of steps

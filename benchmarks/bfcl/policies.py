@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from benchmarks.bfcl.random_calls import random_call
 from envtuning.worlds.bfcl.calls import as_reply
-from envtuning.worlds.bfcl.documents import random_call
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.scripted import Script, ground_truth
 from envtuning.worlds.bfcl.tasks import Task

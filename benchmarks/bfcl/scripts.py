@@ -6,8 +6,8 @@ import json
 import random
 from collections.abc import Sequence
 
+from benchmarks.bfcl.random_calls import random_call
 from envtuning.worlds.bfcl.calls import as_reply, read_call
-from envtuning.worlds.bfcl.documents import random_call
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.reply_format import write_answer

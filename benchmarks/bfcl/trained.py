@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks._record import conditions
+from benchmarks.bfcl.menu import MenuWorld
+from benchmarks.bfcl.menu_trainee import MenuPolicy
 from benchmarks.bfcl.seeds_and_cases import t_mean_over_cases
 from envtuning import atomic
 from envtuning.loop.run import start
@@ -23,20 +25,19 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.studies.intervals import FEWEST, Interval, t_mean
-from envtuning.trainees.menu import MenuPolicy
 from envtuning.worlds.bfcl.package import SPLITS, ToolClass, Version
 from envtuning.worlds.bfcl.tasks import Task
-from envtuning.worlds.bfcl.world import BFCLCases, BFCLWorld
+from envtuning.worlds.bfcl.world import BFCLCases
 from envtuning.worlds.episodes import Episode
 
-PRESET = "environment-tuning-tools"
+FOUR_STAGES = Path(__file__).with_name("four_stages.yaml")
 OUT = "runs/bfcl-trained"
 SEEDS = (5100, 5101, 5102, 5103, 5104)
 SCORES = {"success": "success_rate", "progress": "progress"}  # as the tables call them, and as the world does
 
 
 def spec_of(version: Version, changes: dict[str, Any]) -> RunSpec:
-    return load_spec(PRESET, changes={"world": {"name": "tools", "options": {"version": version}}} | changes)
+    return load_spec(FOUR_STAGES, changes={"world.options.version": version} | changes, trust=["benchmarks"])
 
 
 def last_policy(run: RunLog) -> MenuPolicy:
@@ -64,16 +65,15 @@ class Arm:
 
     def spec(self, seed: int) -> RunSpec:
         """The run, without a test of its own: that of a preset has one variant of each scenario."""
-        options = {"version": self.version} | ({"held_out": self.held_out} if self.held_out else {})
-        world = {"name": "tools", "options": options}
-        changes = {"world": world, "seed": seed, "suites.test_per_slice": 0} | self.changes
+        held_out = {"world.options.held_out": self.held_out} if self.held_out else {}
+        changes = {**held_out, "seed": seed, "suites.test_per_slice": 0} | self.changes
         stages = enumerate(spec_of(self.version, changes).stages)
         budgets = {f"stages.{number}.budget": round(self.fraction * stage.budget) for number, stage in stages}
         return spec_of(self.version, changes | budgets)
 
     @property
-    def world(self) -> BFCLWorld:
-        return BFCLWorld(version=self.version, held_out=self.held_out)
+    def world(self) -> MenuWorld:
+        return MenuWorld(version=self.version, held_out=self.held_out)
 
 
 Scores = dict[str, list[float]]  # success and progress of each task
@@ -131,7 +131,7 @@ def tasks_tested(arm: Arm) -> list[Task]:
     return [task for task in tasks if arm.held_out is None or arm.held_out in task.classes]
 
 
-def played(policy: Any, world: BFCLWorld, tasks: Sequence[Task]) -> Scores:
+def played(policy: Any, world: MenuWorld, tasks: Sequence[Task]) -> Scores:
     """What a policy gets on each task, without hints, as in the preset's last stage."""
     target = Plan.of(spec_of(world.version, {})).target
     episodes: list[Episode] = world.play(policy, BFCLCases(tuple(task.id for task in tasks)), target, seed=0)

@@ -11,8 +11,8 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.bfcl.memory import highest_kib
+from benchmarks.bfcl.random_calls import random_call
 from envtuning.worlds.bfcl.calls import as_reply
-from envtuning.worlds.bfcl.documents import random_call
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, load
 from envtuning.worlds.bfcl.tasks import load_tasks

@@ -29,7 +29,6 @@ class Known(NamedTuple):
 
 
 KINDS = {
-    "menu": Known("envtuning.trainees.menu:MenuTrainee", "replies", "bfcl"),
     "ppo": Known("envtuning.trainees.ppo:PPOTrainee", "acts"),
     "grpo": Known("envtuning.trainees.language.trainee:GRPOTrainee", "replies", "grpo"),
     "lm": Known("envtuning.trainees.language.lm:LMTrainee", "replies", "grpo"),

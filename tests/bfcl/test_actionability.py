@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.bfcl.abstention import abstention, gaps
 from benchmarks.bfcl.actionability import masked
+from benchmarks.bfcl.faults import VARIANTS
 from benchmarks.bfcl.forks import with_tools
 from benchmarks.bfcl.halves import first_tools, first_variants
 from benchmarks.bfcl.measure import Condition, draw, draw_samples, play_plan, recovered
@@ -16,7 +17,6 @@ from benchmarks.bfcl.readers import READERS, Desk, blindly, by_names, complains,
 from benchmarks.bfcl.statistics import summary
 from benchmarks.bfcl.traces import kinds_in, reweighted
 from envtuning.worlds.bfcl.calls import Call
-from envtuning.worlds.bfcl.faults import VARIANTS
 from envtuning.worlds.bfcl.package import PackageError
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import load_tasks

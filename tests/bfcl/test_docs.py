@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from benchmarks.bfcl.ablations import SWITCHES
-from benchmarks.bfcl.trained import PRESET, spec_of
+from benchmarks.bfcl.trained import FOUR_STAGES, spec_of
 from envtuning.cli.arguments import parse_settings
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
@@ -29,7 +29,9 @@ def test_the_page_s_switches_are_those_that_were_measured():
     assert set(rows) == set(SWITCHES) - {"four stages"}
     for name, line in rows.items():
         settings = re.findall(r"--set (?:'([^']*)'|(\S+))", line)
-        spec = load_spec(PRESET, changes=parse_settings([quoted or plain for quoted, plain in settings]))
+        spec = load_spec(
+            FOUR_STAGES, changes=parse_settings([quoted or plain for quoted, plain in settings]), trust=["benchmarks"]
+        )
         measured = spec_of("v4", SWITCHES[name])
         assert [stage.config for stage in spec.stages] == [stage.config for stage in measured.stages]
         assert [stage.budget for stage in spec.stages] == [stage.budget for stage in measured.stages]
@@ -38,7 +40,7 @@ def test_the_page_s_switches_are_those_that_were_measured():
 
 
 def test_the_preset_in_miniature_has_the_same_four_stages():
-    miniature, full = Plan.of(load_spec("tools-in-miniature")), Plan.of(load_spec(PRESET))
+    miniature, full = Plan.of(load_spec("tools-in-miniature")), Plan.of(spec_of("v4", {}))
     assert [stage.name for stage in miniature.spec.stages] == [stage.name for stage in full.spec.stages]
     for small, whole in zip(miniature.configs, full.configs, strict=True):
         assert (small.reward, small.feedback) == (whole.reward, whole.feedback)

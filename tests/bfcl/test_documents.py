@@ -2,7 +2,8 @@
 
 import random
 
-from envtuning.worlds.bfcl.documents import documented_values, is_id, parameters, random_call, required
+from benchmarks.bfcl.random_calls import random_call
+from envtuning.worlds.bfcl.documents import documented_values, is_id, parameters, required
 
 PROPERTIES = {
     "count": {"type": "integer"},

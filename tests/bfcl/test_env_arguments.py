@@ -24,7 +24,7 @@ def test_gym_make_gives_the_environment_itself(v4):
         ("split", "bass", "'base', 'miss_func', 'miss_param', 'long_context'"),
         ("split", ["base", "bass"], "'base', 'miss_func', 'miss_param', 'long_context'"),
         ("reward", "sparse", "'progress', 'syntax', 'binary'"),
-        ("tool_style", "long", "'json', 'short', 'none', 'menu'"),
+        ("tool_style", "long", "'json', 'short', 'none'"),
         ("unlisted", "hide", "'run', 'refuse'"),
         ("render_mode", "human", "None, 'ansi'"),
     ],

@@ -7,7 +7,6 @@ import pytest
 from benchmarks.bfcl.official import official_verdict
 from envtuning.worlds.bfcl.calls import Call, as_reply
 from envtuning.worlds.bfcl.episode import Conversation
-from envtuning.worlds.bfcl.menu import choices, read_menu
 from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 
@@ -156,16 +155,3 @@ def test_one_more_reply_with_calls_than_the_limit_cuts_the_episode_off(v4, task,
     for reply in [*replies[:-1], DONE, *replies[:-1]]:
         next_turn.act(reply)
     assert not next_turn.over
-
-
-def test_the_menu_is_that_of_the_turn_s_calls_and_of_the_replies_so_far(v4, task):
-    talk = Conversation(v4, task, tool_style="menu")
-    first = task.plan[0][0]
-    assert talk.menu() == read_menu(talk.said) == choices(v4, task, 0, [], 0)
-    talk.act("[cd(")
-    assert talk.menu() == choices(v4, task, 0, [], 1) != choices(v4, task, 0, [], 0)
-    talk.act(as_reply([first]))
-    assert talk.menu() == choices(v4, task, 0, talk.earlier, 2)
-    talk.act(DONE)
-    assert read_menu(talk.said) == choices(v4, task, 1, [], 3)
-    assert not read_menu(Conversation(v4, task).said)

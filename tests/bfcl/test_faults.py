@@ -5,9 +5,9 @@ import random
 import pytest
 
 from benchmarks.bfcl import measure
+from benchmarks.bfcl.faults import VARIANTS, NotHere, Place
 from benchmarks.bfcl.measure import Fault, draw
 from envtuning.worlds.bfcl.calls import Call, read_call
-from envtuning.worlds.bfcl.faults import VARIANTS, NotHere, Place
 
 TEXT = {"type": "string"}
 WAY = {"description": "[Enum]: [north, south]"}

@@ -17,7 +17,7 @@ from benchmarks.bfcl.readers import Repair, told_everything
 from benchmarks.bfcl.statistics import macro_interval, scenario_interval, summary
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.documents import required
-from envtuning.worlds.bfcl.faults import named_plan
+from envtuning.worlds.bfcl.scripted import named_plan
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 

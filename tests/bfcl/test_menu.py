@@ -3,10 +3,10 @@
 import hashlib
 import random
 
+from benchmarks.bfcl.menu import DONE, _next_call, choices, read_menu, shown
 from envtuning.worlds.bfcl.calls import Call, as_reply
-from envtuning.worlds.bfcl.faults import named_plan
-from envtuning.worlds.bfcl.menu import DONE, _next_call, choices, read_menu, shown
 from envtuning.worlds.bfcl.package import SPLITS
+from envtuning.worlds.bfcl.scripted import named_plan
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from envtuning.trainees import menu as learner
-from envtuning.trainees.menu import SIZE, features
-from envtuning.worlds.bfcl.menu import DONE, shown
+from benchmarks.bfcl import menu_trainee as learner
+from benchmarks.bfcl.menu import DONE, shown
+from benchmarks.bfcl.menu_trainee import SIZE, features
 
 MENU = ["[ls()]", "[mv(a='final_report.pdf', b='temp')]", "[mv(a='docs')]", "[mv(a='gone', z='5.5')]", "[mv(b=1.5)]", "[cd(folder='x/y draft')]", "[touch(name='/new')]", DONE]  # fmt: skip
 OPENING = {"role": "user", "content": "User: Move Final_report.pdf to temp."}

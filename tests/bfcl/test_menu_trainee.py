@@ -1,34 +1,13 @@
-"""The menu's learner: its options, its softmax, its gradient, what it spends; on a menu of two without the benchmark."""
-
-from inspect import signature
-from types import SimpleNamespace
+"""The menu's learner: its softmax, its gradient, what it spends; on a menu of two without the benchmark."""
 
 import numpy as np
 import pytest
 
+from benchmarks.bfcl.menu import DONE, shown
+from benchmarks.bfcl.menu_trainee import SIZE, Choice, MenuPolicy, MenuTrainee, advantages, probabilities
 from envtuning.outcomes import Counts, Tally
-from envtuning.trainees.menu import SIZE, Choice, MenuPolicy, MenuTrainee, advantages, probabilities
-from envtuning.worlds.bfcl.menu import DONE, shown
 from envtuning.worlds.world import World
 from tests.envtuning.hash_seeded import assert_the_same, world
-
-BOUNDS = {"group": 2, "groups": 1, "learning_rate": 1e-9, "kl": 0.0, "clip": 1e-9}
-
-
-def test_options_at_their_bounds_are_taken():
-    MenuTrainee.check_options(**BOUNDS)
-    MenuTrainee.check_options()
-    made, checked = signature(MenuTrainee).parameters, signature(MenuTrainee.check_options).parameters
-    assert all(made[name] == checked[name] for name in BOUNDS)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("group", 1), ("groups", 0), ("learning_rate", 0.0), ("learning_rate", -0.1), ("kl", -1e-9), ("clip", 0.0), ("clip", -1.0)],
-)  # fmt: skip
-def test_options_beyond_their_bounds_are_refused_with_their_value(name, value):
-    with pytest.raises(ValueError, match=f"{name}={value}"):
-        MenuTrainee(world=None, capacity={}, **(BOUNDS | {name: value}))
 
 
 def test_probabilities_are_the_softmax_of_the_summed_weights_however_large():
@@ -125,7 +104,7 @@ class Button:
 
 def test_training_plays_whole_groups_adds_up_what_was_spent_and_learns():
     trainee, told = MenuTrainee(world=Button(), capacity={}, group=4, groups=2), []
-    config = SimpleNamespace(tool_style="menu")
+    config = None
     found = trainee.train(config, 17, seed=0, on_iteration=told.append)
     assert (found["episodes"], found["env_steps"]) == (24.0, 48.0)
     assert [one["episodes"] for one in told] == [8.0] * 3
@@ -144,10 +123,10 @@ def test_training_plays_whole_groups_adds_up_what_was_spent_and_learns():
 def test_a_step_is_no_longer_than_the_clipped_gradient():
     for seed in range(4):
         trainee = MenuTrainee(world=Button(), capacity={}, group=4, groups=2, clip=0.01, learning_rate=0.5)
-        norm = trainee.train(SimpleNamespace(tool_style="menu"), 8, seed=seed)["grad_norm"]
+        norm = trainee.train(None, 8, seed=seed)["grad_norm"]
         assert np.linalg.norm(trainee.weights) == pytest.approx(0.5 * min(norm, 0.01))
     free = MenuTrainee(world=Button(), capacity={}, group=4, groups=2, clip=1e9, learning_rate=0.5)
-    found = free.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
+    found = free.train(None, 8, seed=0)
     assert np.linalg.norm(free.weights) == pytest.approx(0.5 * found["grad_norm"])
 
 
@@ -162,16 +141,14 @@ def test_an_episode_that_is_cut_off_is_over():
             env.next_task = lambda: "button"
             return env
 
-    found = MenuTrainee(world=Cut(), capacity={}, group=2, groups=1).train(
-        SimpleNamespace(tool_style="menu"), 2, seed=0
-    )
+    found = MenuTrainee(world=Cut(), capacity={}, group=2, groups=1).train(None, 2, seed=0)
     assert (found["episodes"], found["env_steps"]) == (2.0, 4.0)
 
 
 def test_a_policy_that_was_given_out_does_not_learn_on(tmp_path):
     trainee = MenuTrainee(world=Button(), capacity={}, group=4, groups=2)
     first = trainee.policy()
-    trainee.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
+    trainee.train(None, 8, seed=0)
     assert not first.weights.any()
     trainee.save(tmp_path)
     again = MenuTrainee(world=Button(), capacity={})
@@ -182,9 +159,9 @@ def test_a_policy_that_was_given_out_does_not_learn_on(tmp_path):
 def test_training_gives_the_figures_that_it_has_always_given():
     """With the defaults, and with its seeds as they were: figures that are stored stay comparable."""
     trainee, told = MenuTrainee(world=Button(), capacity={}), []
-    trainee.train(SimpleNamespace(tool_style="menu"), 64, seed=3)
+    trainee.train(None, 64, seed=3)
     assert (trainee.weights.sum(), np.linalg.norm(trainee.weights)) == pytest.approx((1.51790947, 1.01730851))
-    found = trainee.train(SimpleNamespace(tool_style="menu"), 32, seed=2**61, on_iteration=told.append)
+    found = trainee.train(None, 32, seed=2**61, on_iteration=told.append)
     figures = {"episodes": 32.0, "env_steps": 64.0, "success_rate": 1.0, "progress": 0.5, "grad_norm": 0.76436246}
     assert found == pytest.approx(figures)
     assert told[0].pop("outcomes").episodes == 32
@@ -193,5 +170,6 @@ def test_training_gives_the_figures_that_it_has_always_given():
 
 def test_it_ends_the_same_whatever_the_hashes_of_words_are(v4):
     """Its features are words: they were summed in the order of a set, and differed in the last bit."""
-    config = {"tool_style": "menu", "slices": {"base": {}, "miss_func": {}}}
-    assert_the_same("menu", world("tools"), config, 64, {"group": 4, "groups": 4})
+    config = {"tool_style": "none", "slices": {"base": {}, "miss_func": {}}}
+    kind = "benchmarks.bfcl.menu_trainee:MenuTrainee"
+    assert_the_same(kind, world("benchmarks.bfcl.menu:MenuWorld"), config, 64, {"group": 4, "groups": 4})

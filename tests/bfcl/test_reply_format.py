@@ -111,7 +111,7 @@ def test_a_stage_s_config_says_the_format_and_the_environment_keeps_it(v4):
     with pytest.raises(ValueError, match="reply_format"):
         BFCLMultiTurnEnv(reply_format="markdown")
     with pytest.raises(ValidationError, match="reply_format"):
-        BFCLConfig(tool_style="menu", reply_format="xml")
+        BFCLConfig(reply_format="markdown")
 
 
 def test_a_lesson_is_in_the_format_that_it_is_given_for(v4):

@@ -1,7 +1,6 @@
-"""Tool use in the loop: what is drawn, played and told; the menu and its learner; the four stages end to end."""
+"""Tool use in the loop: what is drawn, played and told."""
 
 import json
-import random
 from collections import Counter
 
 import pytest
@@ -10,16 +9,14 @@ from engineers import AnswerFormat, Context, StageReport, make, redaction
 from engineers.knobs import find_knobs
 from engineers.model.prompt import build_prompt
 from engineers.report import FailureCase
-from envtuning.trainees import make_trainee
 from envtuning.trainees.language.tasks import EnvTurns
-from envtuning.trainees.menu import MenuPolicy, advantages
 from envtuning.worlds.bfcl.calls import as_reply
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints import WrittenHints
-from envtuning.worlds.bfcl.menu import DONE, choices, read_menu, shown
 from envtuning.worlds.bfcl.package import SPLITS
 from envtuning.worlds.bfcl.pool import TaskPool
+from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks, scenario_of
 from envtuning.worlds.bfcl.transcript import transcript
@@ -28,8 +25,8 @@ from envtuning.worlds.episodes import rates
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import InfeasibleConfig, TooFewCases
 
-MENU = BFCLConfig(tool_style="menu")
-BASE = BFCLConfig(slices={"base": {}}, tool_style="menu")
+ALL = BFCLConfig()
+BASE = BFCLConfig(slices={"base": {}})
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +53,8 @@ class GroundTruth:
 
 
 def test_held_out_sets_are_of_their_scenarios_and_disjoint(world):
-    validation = world.draw(MENU, 10, seed=1, purpose="validation", exclude=())
-    test = world.draw(MENU, 30, seed=1, purpose="test", exclude=(validation,))
+    validation = world.draw(ALL, 10, seed=1, purpose="validation", exclude=())
+    test = world.draw(ALL, 30, seed=1, purpose="test", exclude=(validation,))
     probe = world.draw(BASE, 20, seed=1, purpose="probe", exclude=(validation, test))
     cut = by_scenario()
     assert validation.fingerprints() <= cut.validation
@@ -66,25 +63,25 @@ def test_held_out_sets_are_of_their_scenarios_and_disjoint(world):
     assert len(validation) == 40
     assert len(test) == 120
     assert all(task_id.startswith("multi_turn_base_") for task_id in probe.ids)
-    assert world.draw(MENU, 10, seed=1, purpose="validation", exclude=()) == validation
+    assert world.draw(ALL, 10, seed=1, purpose="validation", exclude=()) == validation
     with pytest.raises(TooFewCases, match="20"):
-        world.draw(MENU, 21, seed=1, purpose="validation", exclude=())
+        world.draw(ALL, 21, seed=1, purpose="validation", exclude=())
 
 
 def test_a_held_out_set_has_each_scenario_as_rarely_as_can_be(world):
     """Then a run's intervals, which count tasks, count independent ones."""
-    test = world.draw(MENU, 25, seed=1, purpose="test", exclude=())
+    test = world.draw(ALL, 25, seed=1, purpose="test", exclude=())
     assert len(test) == len(test.fingerprints()) == 100
-    validation = world.draw(MENU, 12, seed=1, purpose="validation", exclude=())
+    validation = world.draw(ALL, 12, seed=1, purpose="validation", exclude=())
     times = Counter(map(scenario_of, validation.ids))
     assert len(times) == 20
     assert set(times.values()) == {2, 3}
 
 
-@pytest.mark.parametrize("config", [MENU, BASE], ids=["every split", "base"])
+@pytest.mark.parametrize("config", [ALL, BASE], ids=["every split", "base"])
 def test_no_training_reset_deals_a_held_out_task(world, config):
-    validation = world.draw(MENU, 10, seed=1, purpose="validation", exclude=())
-    test = world.draw(MENU, 30, seed=1, purpose="test", exclude=(validation,))
+    validation = world.draw(ALL, 10, seed=1, purpose="validation", exclude=())
+    test = world.draw(ALL, 30, seed=1, purpose="test", exclude=(validation,))
     env = world.make_env(config, exclude=(validation, test), capacity={}, seed=3)
     dealt = {find_task(world.package, env.reset(seed=7 if n == 0 else None)[1]["task"]).scenario for n in range(60)}
     assert len(dealt) > 20
@@ -92,7 +89,7 @@ def test_no_training_reset_deals_a_held_out_task(world, config):
 
 
 def test_cases_come_back_from_the_disk(world, tmp_path):
-    cases = world.draw(MENU, 5, seed=1, purpose="validation", exclude=())
+    cases = world.draw(ALL, 5, seed=1, purpose="validation", exclude=())
     cases.save(tmp_path / "cases.json")
     assert world.load(tmp_path / "cases.json") == cases
 
@@ -107,8 +104,8 @@ def test_ground_truth_solves_what_the_world_plays(world, v4):
 
 
 def test_silence_fails_and_is_told_readably(world):
-    cases = world.draw(MENU, 5, seed=1, purpose="validation", exclude=())
-    episodes = world.play(lambda text: "I would rather not.", cases, MENU, seed=0)
+    cases = world.draw(ALL, 5, seed=1, purpose="validation", exclude=())
+    episodes = world.play(lambda text: "I would rather not.", cases, ALL, seed=0)
     assert rates(episodes) == {"success_rate": 0.0, "progress": 0.0, "syntax": 0.0}
     case = world.explain(cases, episodes[0])
     assert case.kind == "said_nothing"
@@ -196,10 +193,10 @@ def test_what_cannot_be_drawn_or_must_not_be_said_is_refused(world):
     with pytest.raises(ValueError, match="min_turns"):
         BFCLConfig(min_turns=5, max_turns=2)
     with pytest.raises(InfeasibleConfig, match="widen the turns"):
-        world.check(BFCLConfig(tools=dict.fromkeys(MENU.tools, 0.0)))
+        world.check(BFCLConfig(tools=dict.fromkeys(ALL.tools, 0.0)))
     with pytest.raises(InfeasibleConfig, match="gives away"):
         world.check(BFCLConfig(hints={"cd: cd: {}: No such file or directory": "Look for final_report.pdf."}))
-    world.check(MENU)
+    world.check(ALL)
 
 
 def test_the_pool_deals_by_shares_in_passes(v4):
@@ -241,100 +238,9 @@ def test_engineers_can_write_shares_tools_and_hints(world):
     world.check(proposal.config)
 
 
-def test_the_menu_always_holds_the_right_call(v4):
-    for task in random.Random(0).sample([task for split in SPLITS for task in load_tasks(v4, split)], 40):
-        talk = Conversation(v4, task, tool_style="menu")
-        while not talk.over:
-            menu = read_menu(talk.said)
-            assert DONE in menu
-            assert len(set(menu)) == len(menu) >= 2
-            made = [str(call) for call, _ in talk.earlier[talk._turn_began :]]
-            left = [as_reply([call]) for call in talk.task.plan[talk.turn]][len(made) :]
-            right = next((c for c in menu if left and as_reply([c[1:-1]]) == c and _same(c, left[0], v4, task)), DONE)
-            if left:
-                assert right != DONE, (task.id, left[0], menu)
-            talk.act(right)
-        assert talk.scores()["success"] == 1
-
-
-def _same(choice, wanted, package, task):
-    from envtuning.worlds.bfcl.calls import read_call
-    from envtuning.worlds.bfcl.faults import named_plan
-
-    plan = {str(call): str(named) for a, b in zip(task.plan, named_plan(package, task)) for call, named in zip(a, b)}
-    return str(read_call(choice[1:-1])) == plan[str(read_call(wanted[1:-1]))]
-
-
-def test_the_menu_is_a_function_of_the_moment(v4):
-    task = load_tasks(v4, "base")[3]
-    assert choices(v4, task, 0, [], 0) == choices(v4, task, 0, [], 0)
-    assert choices(v4, task, 0, [], 0) != choices(v4, task, 0, [], 1)
-    assert read_menu(f"x\n{shown(['[ls()]', DONE])}") == ["[ls()]", DONE]
-    assert read_menu("no menu") == []
-
-
-def test_a_decision_answers_for_what_comes_after_it():
-    from envtuning.trainees.menu import Choice
-
-    lucky = [Choice([], 0, turn=0, paid=0.0), Choice([], 0, turn=1, paid=1.0)]
-    late = [Choice([], 0, turn=0, paid=0.5), Choice([], 0, turn=1, paid=0.0)]
-    better, spread = advantages([lucky, late])
-    assert better[0, 1] > 0 > better[1, 1]
-    assert better[0, 0] > 0 > better[1, 0]
-    assert spread > 0
-    assert advantages([lucky, lucky])[1] == 0
-
-
-def test_the_learner_refuses_what_it_cannot_learn_from(world):
-    with pytest.raises(ValueError, match=r"\bgroup=1\b"):
-        make_trainee("menu", world=world, capacity={}, group=1)
-    trainee = make_trainee("menu", world=world, capacity={})
-    with pytest.raises(ValueError, match="tool_style: menu"):
-        trainee.train(BFCLConfig(), 8, seed=0)
-    with pytest.raises(ValueError, match="has no menu"):
-        MenuPolicy(trainee.weights).reply([[{"role": "user", "content": "x"}]])
-
-
-def test_training_repeats_itself_from_a_saved_folder(world, tmp_path):
-    first = make_trainee("menu", world=world, capacity={}, group=4, groups=2)
-    first.train(BASE, 16, seed=1)
-    first.save(tmp_path)
-    again = make_trainee("menu", world=world, capacity={}, group=4, groups=2)
-    again.load(tmp_path)
-    assert first.train(BASE, 16, seed=2) == again.train(BASE, 16, seed=2)
-    assert (first.weights == again.weights).all()
-
-
-@pytest.mark.prove
-def test_the_learner_learns_on_unseen_scenarios(world):
-    cases = world.draw(BASE, 20, seed=1, purpose="validation", exclude=())
-    trainee = make_trainee("menu", world=world, capacity={}, exclude=(cases,))
-    before = rates(world.play(trainee.policy(), cases, BASE, seed=0))
-    trainee.train(BASE.model_copy(update={"reward": "syntax"}), 640, seed=3)
-    after = rates(world.play(trainee.policy(), cases, BASE, seed=0))
-    assert after["syntax"] > before["syntax"] + 0.1
-
-
-@pytest.mark.slow
-def test_the_four_stages_run_end_to_end(v4, tmp_path):
-    from envtuning.loop.run import start
-    from envtuning.runs.spec import load_spec
-
-    changes = {f"stages.{n}.budget": 48 for n in range(4)}
-    changes |= {"suites.validation_per_slice": 2, "suites.test_per_slice": 2, "suites.probe_per_slice": 2}
-    changes |= {"suites.validate": "every 16", "trainee.options.group": 4, "trainee.options.groups": 2}
-    run = start(load_spec("environment-tuning-tools", changes=changes), tmp_path / "run")
-    reports = [run.state.stages[number].report for number in range(4)]
-    assert [report.config["feedback"] for report in reports] == ["standard", "augmented", "augmented", "standard"]
-    assert [report.config["reward"] for report in reports] == ["syntax", "progress", "progress", "progress"]
-    assert all(report.failure_cases and report.behaviour and report.environment_stats for report in reports)
-    assert (run.path / "test.json").exists()
-
-
 def test_hints_of_the_stage_are_shown_in_validation_too(world):
     stage = BFCLConfig(feedback="augmented", hints={"cd: cd: {}: No such file or directory": "Look around."})
-    rules = world.validated_as(MENU, stage)
-    assert rules.tool_style == "menu"
+    rules = world.validated_as(ALL, stage)
     assert rules.hints == stage.hints
-    assert isinstance(world._env(rules).settings["augmenter"], WrittenHints)
-    assert world._env(MENU).settings["augmenter"] is None
+    assert isinstance(world.play_env(rules).settings["augmenter"], WrittenHints)
+    assert world.play_env(ALL).settings["augmenter"] is None

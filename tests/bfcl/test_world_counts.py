@@ -93,14 +93,14 @@ def test_the_hints_that_were_shown_are_kept_with_the_episode_and_shown_again_whe
     cases = BFCLCases(("multi_turn_base_0",))
 
     def lost(text):
-        return "[cd(folder='nowhere')]" if text.startswith("User") else "That is all."
+        return "[cd(folder='nowhere')]" if "nowhere" not in text else "That is all."
 
     for hints, told in (({}, "Hint: Check folder"), ({key: "Go step by step."}, "Hint: Go step by step.")):
-        config = BFCLConfig(feedback="augmented", hints=hints, tool_style="menu")
+        config = BFCLConfig(feedback="augmented", hints=hints, tool_style="none")
         (episode,) = world.play(lost, cases, config, seed=0)
         assert episode.trace["hints_by"] == hints
         assert told in world.explain(cases, episode).picture
-    (plain,) = world.play(lost, cases, BFCLConfig(hints={key: "Go."}, tool_style="menu"), seed=0)
+    (plain,) = world.play(lost, cases, BFCLConfig(hints={key: "Go."}, tool_style="none"), seed=0)
     assert plain.trace["hints_by"] is None
     assert "Hint:" not in world.explain(cases, plain).picture
 

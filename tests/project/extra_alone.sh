@@ -27,12 +27,4 @@ python3 -m venv "$where/venv"
 "$where/venv/bin/pip" install -q -c constraints.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} ".[$extra]"
 cd "$where"
 "$where/venv/bin/python" -c "import mapf_frozenlake, engineers; ${proof[$extra]}"
-if [ "$extra" = bfcl ]; then # the four stages run, in small, and are reported
-  small=(--set trainee.options.group=4 --set trainee.options.groups=2 --set suites.validate_every=16)
-  for stage in 0 1 2 3; do small+=(--set "stages.$stage.budget=48"); done
-  for count in validation test probe; do small+=(--set "suites.${count}_per_slice=2"); done
-  "$where/venv/bin/envtuning" run environment-tuning-tools "${small[@]}" --out run
-  "$where/venv/bin/envtuning" report run --out page.html
-  [ -s page.html ]
-fi
 echo "$extra works alone"

@@ -96,7 +96,7 @@ class BFCLConfig(_Frozen):
     )
     tool_style: ToolStyle = Field(
         "json",
-        description="How the tools are described to the agent: documents, signatures, not at all, or a menu of calls to choose from.",
+        description="How the tools are described to the agent: documents, signatures, or not at all.",
     )
     reply_format: ReplyFormat = Field(
         "readable",
@@ -110,8 +110,4 @@ class BFCLConfig(_Frozen):
             raise ValueError("every share is 0: give at least one split a share")
         if self.min_turns > self.max_turns:
             raise ValueError(f"min_turns={self.min_turns} is more than max_turns={self.max_turns}: lower it")
-        if self.tool_style == "menu" and self.reply_format != "readable":
-            raise ValueError(
-                f"reply_format={self.reply_format!r}: a menu's calls are in the benchmark's syntax, give 'readable'"
-            )
         return self

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from envtuning.worlds.bfcl import menu, rewards
+from envtuning.worlds.bfcl import rewards
 from envtuning.worlds.bfcl.calls import Call, Calls, EndOfTurn, Unreadable
 from envtuning.worlds.bfcl.check import GroundTruth, Trajectory, TurnCheck
 from envtuning.worlds.bfcl.events import CallAugmenter, CallEvent
 from envtuning.worlds.bfcl.package import Package
-from envtuning.worlds.bfcl.prompts import ToolStyle, added_tools, first_message, next_message
+from envtuning.worlds.bfcl.prompts import ToolStyle, added_tools, first_message
 from envtuning.worlds.bfcl.reply_format import ReplyFormat, read_reply
 from envtuning.worlds.bfcl.rewards import Reward, TurnRecord
 from envtuning.worlds.bfcl.tasks import Task
@@ -61,24 +61,11 @@ class Conversation:
         self.unlisted_calls = 0  # calls of tools that were held back or are excluded
         self.hints = 0
         self.over = False
-        self._spoken = 0  # replies of the whole episode
-        self._turn_began = 0  # its first call, counted over the episode
         self._truth = GroundTruth(package, task)
         self._now = _Turn()
         self.tools = task.tools(package, 0)
         self._offered = by_name(self.tools)
-        self._heard = first_message(self.tools, task.questions[0], tool_style, reply_format)
-
-    @property
-    def said(self) -> str:
-        """What the agent reads next; empty after the last turn."""
-        if self.tool_style != "menu" or self.over:
-            return self._heard
-        return f"{self._heard}\n{menu.shown(self.menu())}"
-
-    def menu(self) -> list[str]:
-        """Possible next replies; one of them is right."""
-        return menu.choices(self.package, self.task, self.turn, self.earlier[self._turn_began :], self._spoken)
+        self.said = first_message(self.tools, task.questions[0], tool_style, reply_format)
 
     def act(self, text: str) -> float:
         """Take the agent's reply; returns its reward. Raises ``RuntimeError`` when the conversation is over."""
@@ -86,14 +73,13 @@ class Conversation:
             raise RuntimeError("the conversation is over: begin another")
         action = read_reply(text, self.reply_format)
         self._now.replies += 1
-        self._spoken += 1
         if isinstance(action, EndOfTurn) or (isinstance(action, Calls) and not action.calls):
             return self._end_turn()
         if isinstance(action, Unreadable):
             self._now.unreadable += 1
-            self._heard = f"Error: {action.reason}"
+            self.said = f"Error: {action.reason}"
         else:
-            self._heard = "\n".join(self._run(call) for call in action.calls)
+            self.said = "\n".join(self._run(call) for call in action.calls)
             self._now.steps.append(tuple(str(call) for call in action.calls))
         if len(self._now.steps) + self._now.unreadable > self.package.step_limit:
             return self._cut_off()
@@ -169,11 +155,11 @@ class Conversation:
     def _end_turn(self) -> float:
         paid = self._pay(self._record(ended=True))
         self.turn += 1
-        self._now, self._turn_began = _Turn(), len(self.earlier)
+        self._now = _Turn()
         if self.turn == self.task.turns:
-            self.over, self._heard = True, ""
+            self.over, self.said = True, ""
         else:
-            self._heard = self._next_question()
+            self.said = self._next_question()
         return paid
 
     def _cut_off(self) -> float:
@@ -193,7 +179,7 @@ class Conversation:
         if self.turn in self.task.held_back:
             new = self.task.new_tools(self.package, self.turn)
             return added_tools(new, self.package.added_tools_sentence, self.tool_style)
-        return next_message(self.task.questions[self.turn], self.tool_style)
+        return self.task.questions[self.turn]
 
     def truth_instances(self) -> dict[str, Any]:
         """The ground truth's tools after the turns so far. For reports; an agent must not see them."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from envtuning.worlds.bfcl.reply_format import ReplyFormat
 
-ToolStyle = Literal["json", "short", "none", "menu"]
+ToolStyle = Literal["json", "short", "none"]
 TOOL_STYLES: tuple[ToolStyle, ...] = get_args(ToolStyle)
 
 USER = "User: "
@@ -34,21 +34,12 @@ def first_message(
 ) -> str:
     if style == "none":
         return question
-    if style == "menu":
-        return f"{USER}{question}"
     return f"{INSTRUCTIONS[reply_format]}\n\nTools:\n{show_tools(tools, style)}\n\n{USER}{question}"
 
 
 def added_tools(tools: Sequence[dict[str, Any]], sentence: str, style: ToolStyle) -> str:
     """What the user says when held-back tools appear: the official sentence, below the new tools."""
-    if style == "menu":
-        return f"{USER}{sentence}"
     return sentence if style == "none" else f"{show_tools(tools, style)}\n{sentence}"
-
-
-def next_message(question: str, style: ToolStyle) -> str:
-    """A later question of the user. With a menu it is marked, so that a policy can tell it from results."""
-    return f"{USER}{question}" if style == "menu" else question
 
 
 def show_tools(tools: Sequence[dict[str, Any]], style: ToolStyle) -> str:

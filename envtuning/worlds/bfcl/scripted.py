@@ -6,12 +6,13 @@ A script lists an agent's calls by turn, without the answers that end the turns.
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 
-from envtuning.worlds.bfcl.calls import as_reply
-from envtuning.worlds.bfcl.faults import named_plan
+from envtuning.worlds.bfcl.calls import Call, as_reply
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_calls
 from envtuning.worlds.bfcl.tasks import Task
+from envtuning.worlds.bfcl.tools import parameters_of
 
 Script = list[list[str]]  # turn, reply
 
@@ -28,3 +29,17 @@ def ground_truth_in(package: Package, task: Task, reply_format: ReplyFormat) -> 
     if reply_format == "readable":
         return ground_truth(package, task, random.Random(0))
     return [[write_calls(calls, reply_format)] if calls else [] for calls in named_plan(package, task)]
+
+
+@lru_cache(maxsize=2048)
+def named_plan(package: Package, task: Task) -> tuple[tuple[Call, ...], ...]:
+    """The ground truth with every argument named."""
+    classes = [
+        package.tool_class(name) for name in reversed(task.classes)
+    ]  # if two tools have the same name, the later one counts
+
+    def named(call: Call) -> Call:
+        owner = next(tool_class for tool_class in classes if hasattr(tool_class, call.name))
+        return call.with_named(parameters_of(owner, call.name))
+
+    return tuple(tuple(map(named, turn)) for turn in task.plan)

@@ -113,7 +113,7 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
     def draw(
         self, config: BFCLConfig, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Any]
     ) -> BFCLCases:
-        excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        excluded = excluded_in(exclude)
         if purpose == "probe":  # drawn by the stage's own shares
             pool = self._pool(config, seed, excluded)
             return BFCLCases(tuple(pool.deal().id for _ in range(per_slice * len(self.slices(config)))))
@@ -153,7 +153,7 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
         episodes: list[Episode] = []
         for start in range(0, len(cases), AT_ONCE):
             tasks = [find_task(self.package, task_id) for task_id in cases.ids[start : start + AT_ONCE]]
-            envs = [self._env(config) for _ in tasks]
+            envs = [self.play_env(config) for _ in tasks]
             named = [{"task": task} for task in tasks]
             talks = converse(envs, policy, seeds=[seed] * len(tasks), options=named, seed=seed)
             for offset, (task, env, talk) in enumerate(zip(tasks, envs, talks)):
@@ -214,10 +214,10 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
         seed: int = 0,
     ) -> TrainingEnv:
         """A Gymnasium text environment whose episodes are training tasks drawn by the config."""
-        excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))
-        return TrainingEnv(self, config, excluded, seed)
+        return TrainingEnv(self, config, excluded_in(exclude), seed)
 
-    def _env(self, config: BFCLConfig) -> BFCLMultiTurnEnv:
+    def play_env(self, config: BFCLConfig) -> BFCLMultiTurnEnv:
+        """An environment in which validation and test are played."""
         return BFCLMultiTurnEnv(version=self.version, path=self.path, **settings_of(config))
 
 
@@ -253,6 +253,11 @@ class TrainingEnv(BFCLMultiTurnEnv):
         if "task" not in named:
             named["task"] = self.next_task()
         return super().reset(seed=seed, options=named)
+
+
+def excluded_in(exclude: Sequence[BFCLCases]) -> frozenset[int]:
+    """The scenarios that must not be drawn."""
+    return frozenset().union(*(cases.fingerprints() for cases in exclude))
 
 
 def settings_of(config: BFCLConfig) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
@@ -70,16 +69,6 @@ def test_every_tensor_of_a_checkpoint_is_looked_at(tmp_path, make, damage):
         torch.save(state, file)
         with pytest.raises((ValueError, RuntimeError), match=r"finite|shape|size"):
             trainee.load(tmp_path)
-
-
-@pytest.mark.parametrize("written", [np.full(2**15, np.nan), np.zeros(3), np.zeros(2**15, np.int8)])
-def test_a_menus_weights_are_looked_at(tmp_path, written):
-    from envtuning.trainees.menu import MenuTrainee
-
-    trainee = MenuTrainee(world=None, capacity={})
-    np.save(tmp_path / "weights.npy", written)
-    with pytest.raises(ValueError, match="finite numbers"):
-        trainee.load(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,6 @@ def parent_of(process: int) -> int | None:
 ASKED = {
     "exam": [({}, [{"CPU": 1}])],
     "scripted": [({}, [{"CPU": 1}])],
-    "menu": [({}, [{"CPU": 1}])],
     "ppo": [({}, [{"CPU": 1}]), ({"torch_threads": 2}, [{"CPU": 2}])],
     "lm": [({"torch_threads": None}, [{"CPU": 1}])],
     "sb3": [({"device": "cuda", "torch_threads": 3}, [{"CPU": 3, "GPU": 1}])],

@@ -145,7 +145,7 @@ def test_what_a_class_declares_is_what_a_run_knows():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: TraineeKind.named("rlib"), "trainee kind 'rlib' is unknown: the kinds are exam, grpo, lm, menu, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
+        (lambda: TraineeKind.named("rlib"), "trainee kind 'rlib' is unknown: the kinds are exam, grpo, lm, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
         (lambda: TraineeKind.named("no.module:Class"), "trainee kind 'no.module:Class': "),
         (lambda: TraineeKind.named(HERE + "Formless").form, f"trainee '{HERE}Formless' declares form=None: set the class attribute `form` to one of 'acts', 'replies', 'plans', so"),
         (lambda: TraineeKind.named(HERE + "Reader").form, "declares form='sings'"),

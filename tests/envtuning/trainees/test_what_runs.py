@@ -20,7 +20,7 @@ LAKE = {"num_agents": 2, "reward": "shaped", "horizon": 3, "slices": {3: {"hole_
 WORLDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "`lakes`": (make_world("lakes", style="short"), LAKE),
     "`lakes`, `mode: turns`": (make_world("lakes", mode="turns", style="short"), LAKE),
-    "`tools`": (make_world("tools"), {"tool_style": "menu"}),
+    "`tools`": (make_world("tools"), {}),
     "a `TextWorld`": (make_world("examples.five_tasks:world"), {"tasks": {"copy": {}}}),
     "a `TalkWorld`": (GuessWorld(), {"pieces": {40: {}}}),
     "a `GymWorld`": (CorridorWorld(), {"slices": {6: {}}}),
@@ -36,11 +36,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "sb3": {"num_envs": 2, "n_steps": 16, "batch_size": 16},
     "grpo": {"model": "a-model", "grpo": GRPO, "torch_threads": 1},
     "lm": {"width": 16, "layers": 1, "heads": 2, "batch": 4},
-    "menu": {"group": 2, "groups": 1},
     "scripted": {},
     "exam": {},
 }
-UNIT = {"exam": "samples", "grpo": "samples", "lm": "samples", "menu": "episodes"}
+UNIT = {"exam": "samples", "grpo": "samples", "lm": "samples"}
 CELLS = [(kind, world) for kind in KINDS for world in WORLDS]
 ELSEWHERE = {("grpo", "`tools`")}  # tests/bfcl/test_language.py trains it, in a minute
 

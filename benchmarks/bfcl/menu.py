@@ -1,4 +1,4 @@
-"""``choices``: a short menu of possible next replies: the right one among decoys.
+"""``MenuWorld``: tool use with a short menu of possible next replies, the right one among decoys, below every message.
 
 It is for policies that cannot write calls. The menu turns the benchmark into a much easier task: a multiple choice that includes the
 right call. This suffices to show that training, stages and reports work. Its figures are not results on the benchmark.
@@ -7,20 +7,70 @@ right call. This suffices to show that training, stages and reports work. Its fi
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.bfcl.faults import VARIANTS, NotHere, Place
+from benchmarks.bfcl.random_calls import random_call
+from engineers.from_file import PLAIN, reads
 from envtuning.worlds.bfcl.calls import Call, as_reply
-from envtuning.worlds.bfcl.documents import random_call
-from envtuning.worlds.bfcl.faults import VARIANTS, NotHere, Place, named_plan
+from envtuning.worlds.bfcl.config import BFCLConfig
+from envtuning.worlds.bfcl.env import BFCLMultiTurnEnv
 from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.prompts import USER
+from envtuning.worlds.bfcl.scripted import named_plan
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.bfcl.tools import Result
+from envtuning.worlds.bfcl.world import BFCLWorld, TrainingEnv, excluded_in, settings_of
 
 DONE = "That is all I can do here."
 HEADING = "You can say:"
 WRONG = 2  # decoys that are the right call with a fault in it
 OTHERS = 1  # decoys that are other calls
+
+
+class MenuEnv(BFCLMultiTurnEnv):
+    """Shows the menu below what the agent reads, and marks what the user says. Its configs have ``tool_style: none``."""
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        said, info = super().reset(seed=seed, options=options)
+        self.spoken = 0  # replies of the whole episode
+        self.turn_began = 0  # its first call, counted over the episode
+        return self._with_menu(f"{USER}{said}"), info
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        talk = self.conversation
+        assert talk is not None, "no conversation is running"
+        turn = talk.turn
+        said, *rest = super().step(action)
+        self.spoken += 1
+        if talk.turn != turn:
+            self.turn_began = len(talk.earlier)
+            said = f"{USER}{said}"
+        return (said if talk.over else self._with_menu(said), *rest)
+
+    def _with_menu(self, said: str) -> str:
+        talk = self.conversation
+        assert talk is not None, "it was reset"
+        made = talk.earlier[self.turn_began :]
+        return f"{said}\n{shown(choices(talk.package, talk.task, talk.turn, made, self.spoken))}"
+
+
+class MenuTrainingEnv(TrainingEnv, MenuEnv):
+    """Menus on training tasks."""
+
+
+@reads(dict.fromkeys(("cut", "held_out", "version"), PLAIN))
+class MenuWorld(BFCLWorld):
+    """The world ``tools`` with menus."""
+
+    def make_env(
+        self, config: BFCLConfig, *, exclude: Sequence[Any] = (), capacity: Any = None, seed: int = 0
+    ) -> TrainingEnv:
+        return MenuTrainingEnv(self, config, excluded_in(exclude), seed)
+
+    def play_env(self, config: BFCLConfig) -> BFCLMultiTurnEnv:
+        return MenuEnv(version=self.version, path=self.path, **settings_of(config))
 
 
 def choices(

@@ -5,14 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.documents import documented_values, is_id, parameters, required
-from envtuning.worlds.bfcl.package import Package
-from envtuning.worlds.bfcl.tasks import Task
-from envtuning.worlds.bfcl.tools import parameters_of
 
 
 @dataclass(frozen=True)
@@ -30,20 +26,6 @@ Variant = Callable[[Place, Sequence[dict[str, Any]], random.Random], Call | None
 
 class NotHere(Exception):
     """This variant cannot be put into this call."""
-
-
-@lru_cache(maxsize=2048)
-def named_plan(package: Package, task: Task) -> tuple[tuple[Call, ...], ...]:
-    """The ground truth with every argument named."""
-    classes = [
-        package.tool_class(name) for name in reversed(task.classes)
-    ]  # if two tools have the same name, the later one counts
-
-    def named(call: Call) -> Call:
-        owner = next(tool_class for tool_class in classes if hasattr(tool_class, call.name))
-        return call.with_named(parameters_of(owner, call.name))
-
-    return tuple(tuple(map(named, turn)) for turn in task.plan)
 
 
 def _change(call: Call, name: str, value: Any) -> Call:

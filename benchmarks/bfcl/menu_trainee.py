@@ -1,7 +1,7 @@
 """``MenuTrainee``: REINFORCE over a menu of calls. It is small and fast, and shows that the loop works on tool use.
 
-The environment offers a menu with the right call among decoys (``tool_style: menu``). So this is multiple choice, and its figures
-are not results on the benchmark. The policy is linear in hashed features of the conversation: it scores each choice and
+The environment offers a menu with the right call among decoys (``MenuWorld``). So this is multiple choice, and its figures are not
+results on the benchmark. The policy is linear in hashed features of the conversation: it scores each choice and
 samples by softmax. It plays each task in a group of episodes and learns from how much better each one was than its group.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.bfcl.menu import DONE, HEADING, MenuWorld, read_menu
 from engineers.from_file import PLAIN, reads
 from envtuning.outcomes import Tally
 from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.visited import Visited
-from envtuning.worlds.bfcl.menu import DONE, HEADING, read_menu
 
 SIZE = 2**15  # weights
 USER = "User: "
@@ -55,7 +55,7 @@ class MenuPolicy:
         for messages in conversations:
             menu = read_menu(messages[-1]["content"])
             if not menu:
-                raise ValueError("the last message has no menu: this policy needs tool_style: menu in every config")
+                raise ValueError("the last message has no menu: this policy needs MenuWorld")
             rows = features(messages, menu)
             odds = probabilities(self.weights, rows)
             taken = int(generator.choice(len(menu), p=odds)) if self.draw else int(np.argmax(odds))
@@ -189,38 +189,19 @@ class MenuTrainee(Trainee):
         kl: float = 0.02,
         clip: float = 5.0,
     ) -> None:
-        self.check_options(learning_rate=learning_rate, group=group, groups=groups, kl=kl, clip=clip)
         self.world, self.exclude = world, tuple(exclude)
         self.group, self.groups, self.kl, self.clip = group, groups, kl, clip
         self.learning_rate = learning_rate
         self.weights = np.zeros(SIZE)  # all choices are equally likely
         self.visited = Visited()
 
-    @staticmethod
-    def check_options(
-        *, learning_rate: float = 0.3, group: int = 8, groups: int = 4, kl: float = 0.02, clip: float = 5.0, **_: Any
-    ) -> None:
-        """Raises ``ValueError`` for options with which it cannot learn."""
-        if group < 2:
-            raise ValueError(
-                f"group={group}: give at least 2, because the episodes of a task are compared with each other"
-            )
-        if groups < 1 or learning_rate <= 0 or kl < 0 or clip <= 0:
-            raise ValueError(
-                f"groups={groups}, learning_rate={learning_rate}, kl={kl}, clip={clip}: give positive numbers (kl may be 0)"
-            )
-
     @classmethod
     def check_world(cls, world: Any) -> None:
-        if "tool_style" not in world.config_type.model_fields:
-            raise ValueError(
-                f"it chooses from menus of calls, and {world.about.name} has none: name another trainee.kind"
-            )
+        if not isinstance(world, MenuWorld):
+            raise ValueError(f"it chooses from menus of calls, and {world.about.name} has none: give MenuWorld")
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn on about ``budget`` episodes, whole groups of them."""
-        if config.tool_style != "menu":
-            raise ValueError(f"tool_style={config.tool_style!r}: this trainee needs tool_style: menu in every config")
         envs = [
             self.world.make_env(config, exclude=self.exclude, capacity={}, seed=seed)
             for _ in range(self.group * self.groups)
@@ -314,10 +295,7 @@ class MenuTrainee(Trainee):
         self.visited.save(folder)
 
     def load(self, folder: Path) -> None:
-        found = np.load(folder / "weights.npy")
-        if found.shape != self.weights.shape or found.dtype != self.weights.dtype or not np.isfinite(found).all():
-            raise ValueError(f"weights.npy must hold finite numbers of shape {self.weights.shape}")
-        self.weights = found
+        self.weights = np.load(folder / "weights.npy")
         self.visited.load(folder)
 
     def close(self) -> None:
