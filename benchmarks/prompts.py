@@ -1,8 +1,8 @@
 """Prompts about four stored reports, in today's version and in an earlier one: ``python -m benchmarks.prompts``.
 
 The reports: a run on lakes (in closed form), one where a config is an entry of a menu, a run on text tasks, and one on text tasks
-with what training showed. Their prompts of version 1 (the last one: of version 3) are stored as texts; those of today are rendered.
-``--write`` renders the page docs/prompt.md anew. ``--slices`` counts the tokens of a question and an answer for more and more slices.
+with what training showed. Their prompts of version 1 (the last one: of version 3) are stored as texts, ``….before.txt``. Those of today
+are rendered: ``--write`` stores them as ``….now.txt``, and puts one of them on the page docs/prompt.md. ``--slices`` counts the tokens of a question and an answer for more and more slices.
 ``slices_of_configs.json`` has these counts, and ``answer_forms.json`` four sittings of an exam, from when an answer could also be the
 whole next config.
 """
@@ -41,6 +41,11 @@ TITLES = {
     "outcomes": "Text tasks, with what training showed",
 }
 BEFORE = {"outcomes": 3}  # the earlier version, where it is not 1
+SHOWN = "outcomes"  # the report whose prompt stands on the page
+GENERATED = (
+    "\n## Prompts of four reports\n",
+    "\n## What the versions changed\n",
+)  # the headings that enclose what is rendered
 SLICES = (4, 24, 48)
 STAGES = 4  # of the run whose last stage such a question reports
 CHANGED = 4  # shares that an answer changes
@@ -91,26 +96,33 @@ def now() -> dict[str, Told]:
 def before() -> dict[str, Told]:
     """As the earlier version had them."""
     counts = json.loads((STORED / "before.json").read_bytes())
-    return {name: Told((STORED / f"{name}.before.md").read_text(encoding="utf-8"), counts[name]) for name in TITLES}
+    return {name: Told((STORED / f"{name}.before.txt").read_text(encoding="utf-8"), counts[name]) for name in TITLES}
+
+
+def text_of_now(name: str) -> Path:
+    return STORED / f"{name}.now.txt"
 
 
 def page(today: Mapping[str, Told], then: Mapping[str, Told]) -> str:
-    intro = (PAGE.read_text(encoding="utf-8")).partition("\n## Tokens\n")[0]
-    table = ["| report | version | its tokens | now | times |", "| --- | ---: | ---: | ---: | ---: |"]
-    table += [
-        f"| {title} | {BEFORE.get(name, 1)} | {then[name].tokens:,} | {today[name].tokens:,} | {today[name].tokens / then[name].tokens:.2f} |"
-        for name, title in TITLES.items()
-    ]
-    parts = [intro.rstrip(), "## Tokens", "\n".join(table)]
+    """docs/prompt.md with the section between the headings ``GENERATED`` rendered anew."""
+    begins, ends = GENERATED
+    written = PAGE.read_text(encoding="utf-8")
+    intro, outro = written.partition(begins)[0], written.partition(ends)[2]
+    table = ["| report | today, its tokens | before, its tokens | times |", "| --- | ---: | ---: | ---: |"]
     for name, title in TITLES.items():
-        parts += [
-            f"## {title}",
-            "Now:",
-            _block(today[name].text),
-            f"Version {BEFORE.get(name, 1)}:",
-            _block(then[name].text),
-        ]
-    return "\n\n".join(parts) + "\n"
+        links = f"../{STORED.relative_to(PAGE.parents[1]).as_posix()}/{name}"
+        table.append(
+            f"| {title} | [version {PROMPT_VERSION}]({links}.now.txt), {today[name].tokens:,} "
+            f"| [version {BEFORE.get(name, 1)}]({links}.before.txt), {then[name].tokens:,} "
+            f"| {today[name].tokens / then[name].tokens:.2f} |"
+        )
+    said = [
+        "Each link is a whole prompt. `python -m benchmarks.prompts --write` renders those of today from stored reports.",
+        "\n".join(table),
+        f"The last one, “{TITLES[SHOWN]}”, as it is told today:",
+        f"```text\n{today[SHOWN].text}\n```",
+    ]
+    return f"{intro}{begins}\n" + "\n\n".join(said) + f"\n{ends}{outro}"
 
 
 def about_slices(count: int) -> tuple[StageReport, AnswerFormat]:
@@ -186,13 +198,9 @@ def by_form() -> dict[str, list[Sat]]:
     return found
 
 
-def _block(text: str) -> str:
-    return f"````text\n{text}\n````"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.prompts", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="render the page anew")
+    parser.add_argument("--write", action="store_true", help="render the texts and the page anew")
     parser.add_argument("--slices", action="store_true", help="count the tokens by number of slices, and store them")
     arguments = parser.parse_args()
     if arguments.slices:
@@ -204,6 +212,8 @@ def main() -> None:
             f"{name}: {then[name].tokens} tokens in version {BEFORE.get(name, 1)}, {today[name].tokens} in version {PROMPT_VERSION}"
         )
     if arguments.write:
+        for name in TITLES:
+            text_of_now(name).write_text(today[name].text, encoding="utf-8")
         PAGE.write_text(page(today, then), encoding="utf-8")
 
 

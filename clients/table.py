@@ -10,7 +10,8 @@ from clients.scripts import Script
 
 HEAD = """# Which libraries the lake works with
 
-This page lists the libraries that we ran with the lake, how to make the lake for each of them, and what worked.
+For whoever trains with another library. This page lists those that we ran with the lake, how to make the lake for each of
+them, and what worked.
 
 Each library ran in its own virtual environment, against this checkout. `make clients` runs all of them and writes this page;
 `python -m clients NAME` runs one. The scripts are in `clients/checks`. The results, with the machine, are in

@@ -27,6 +27,12 @@ def test_no_question_costs_much_more_than_before(today):
 
 def test_the_page_shows_what_is_told_today(today):
     assert prompts.PAGE.read_text(encoding="utf-8") == prompts.page(today, prompts.before()), "run it with --write"
+    assert today[prompts.SHOWN].text in prompts.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_texts_beside_the_page_are_what_is_told_today(today):
+    for name, told in today.items():
+        assert prompts.text_of_now(name).read_text(encoding="utf-8") == told.text, "run it with --write"
 
 
 def test_a_question_about_many_slices_stays_within_the_default_budget():
