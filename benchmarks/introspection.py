@@ -55,13 +55,28 @@ def taught(folder: Path, held_out: InstanceSet, samples: int, seed: int) -> Path
 def asked(folder: Path, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Failures, uncertainty by log-probability, and entropy, of a model on these boards."""
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    beliefs = ReplyPolicy(model, tokenizer, max_tokens=40).beliefs([row["prompt"] for row in rows])
-    judged = [judged_reply(belief.reply.text, row["metadata"])[1] for belief, row in zip(beliefs, rows, strict=True)]
+    policy = ReplyPolicy(model, tokenizer, max_tokens=40)
+    prompts = [policy.prompt(row["prompt"]) for row in rows]
+    replies = policy.sample(prompts)  # greedy ones, as its temperature is 0
+    texts = [policy.told(prompt, reply).text for prompt, reply in zip(prompts, replies, strict=True)]
+    judged = [judged_reply(text, row["metadata"])[1] for text, row in zip(texts, rows, strict=True)]
+    sure = [certainty(model, prompt, reply) for prompt, reply in zip(prompts, replies, strict=True)]
     return {
         "failed": np.array([not verdict.valid for verdict in judged]),
-        "unsure": [-belief.log_probability for belief in beliefs],
-        "entropy": [belief.entropy for belief in beliefs],
+        "unsure": [-log_probability for log_probability, _ in sure],
+        "entropy": [entropy for _, entropy in sure],
     }
+
+
+def certainty(model: Any, prompt: Sequence[int], reply: Sequence[int]) -> tuple[float, float]:
+    """Log-probability of these tokens after the prompt, and the mean entropy of the choices."""
+    whole = torch.tensor([[*prompt, *reply]], device=model.device)
+    with torch.no_grad():
+        logits = model(input_ids=whole, logits_to_keep=len(reply) + 1).logits[0, :-1].float()
+    logs = torch.log_softmax(logits, dim=-1)
+    chosen = logs.gather(1, whole[0, len(prompt) :, None]).sum()
+    entropy = -(logs.exp() * logs).sum(dim=-1).mean()
+    return float(chosen), float(entropy)
 
 
 def main() -> None:

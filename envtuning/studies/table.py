@@ -20,7 +20,6 @@ from envtuning.show.console import plain_table
 from envtuning.studies.closed_loop import Gain, best_reader, gain, lowest
 from envtuning.studies.intervals import FEWEST, Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
-from envtuning.trainees.language.live_engineers import KNOW_THE_WEIGHTS
 
 MEANINGS = {  # of columns that need an explanation
     "tier": "the highest kind of information that an arm uses",
@@ -43,9 +42,9 @@ class Known:
 
     @classmethod
     def of(cls, engineer: EngineerSpec, tuning_runs: int = 0) -> Known:
-        """What is known of an engineer. One that asks the model under training knows its weights."""
+        """What is known of an engineer. The model under training knows its weights."""
         name = engineer.name
-        tier = Tier.WEIGHTS if name in KNOW_THE_WEIGHTS else tier_named(name, **engineer.options)
+        tier = Tier.WEIGHTS if name == "checkpoint" else tier_named(name, **engineer.options)
         open_loop = OPEN_LOOP.get(name)
         return cls(tier, tuning_runs, warms_up=tier == Tier.FAMILY if open_loop is None else open_loop.warms_up)
 

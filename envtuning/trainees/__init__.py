@@ -38,7 +38,7 @@ KINDS = {
     "scripted": Known("envtuning.trainees.scripted:ScriptedTrainee", "plans"),
 }
 LIVE = {  # engineers on the trainee's own model
-    name: f"envtuning.trainees.language.live_engineers:{name}" for name in ("checkpoint", "base", "introspection")
+    name: f"envtuning.trainees.language.live_engineers:{name}" for name in ("checkpoint", "base")
 }
 
 

@@ -11,7 +11,6 @@ import engineers
 from engineers import SliceResult, StageReport
 from engineers.knobs import KnobError, dump, find_knobs
 from engineers.roles import find_slices, shares_of
-from envtuning.trainees.language.live_engineers import IntrospectionEngineer
 
 WALKERS = ("rules", "half-success", "progress-share", "reader", "schedule")
 ALL = ("fixed", "random", "uniform", "failure-share", "give-up", "learning-progress", "learnability", *WALKERS)
@@ -63,7 +62,7 @@ class Nothing(BaseModel):
 
 NUMBERS, SHARES = (
     {"random", "uniform", *WALKERS},
-    {"random", "uniform", *WALKERS, "failure-share", "give-up", "learning-progress", "learnability", "introspection"},
+    {"random", "uniform", *WALKERS, "failure-share", "give-up", "learning-progress", "learnability"},
 )
 ABLE = {  # whom a config has something for; fixed is asked for nothing
     Text: set(),
@@ -78,17 +77,11 @@ ABLE = {  # whom a config has something for; fixed is asked for nothing
 }
 
 
-def made(name, **options):
-    if name == "introspection":
-        return IntrospectionEngineer(trainee=None, **options)
-    return engineers.make(name, **options)
-
-
 @pytest.mark.parametrize("config", ABLE, ids=lambda config: config.__name__)
-@pytest.mark.parametrize("name", [*ALL, "introspection"])
+@pytest.mark.parametrize("name", ALL)
 def test_who_can_do_nothing_with_a_config_says_so(name, config):
     if name == "fixed" or name in ABLE[config]:
-        made(name).check_able(config())
+        engineers.make(name).check_able(config())
         return
     there = find_knobs(config())[0].pattern.replace(".", r"\.").replace("*", r"\*")
     with pytest.raises(
@@ -96,7 +89,7 @@ def test_who_can_do_nothing_with_a_config_says_so(name, config):
         match=rf"^{name} can do nothing with this {config.__name__}: it turns the shares of two slices or more.*, and "
         rf"editable is {there}; make other knobs editable, or name an engineer that can turn these",
     ):
-        made(name).check_able(config())
+        engineers.make(name).check_able(config())
 
 
 @pytest.mark.parametrize("config", ABLE, ids=lambda config: config.__name__)

@@ -207,8 +207,7 @@ def test_replies_take_the_threads_of_the_options_too(learner, monkeypatch):
     torch.set_num_threads(2)
     try:
         policy.reply([talk])
-        policy.beliefs([talk])
-        assert (seen, torch.get_num_threads()) == ([1, 1], 2)
+        assert (seen, torch.get_num_threads()) == ([1], 2)
     finally:
         torch.set_num_threads(before)
 

@@ -9,6 +9,7 @@ from engineers.report import SliceResult, StageReport
 from envtuning.trainees.language.live_engineers import live_engineer
 from envtuning.trainees.language.trainee import GRPOTrainee
 from envtuning.worlds.lakes.world import LakeWorld
+from mapf_frozenlake import plan_prompt
 from tests.language.conftest import QUICK
 from tests.lazily import Lazy, needed
 
@@ -19,6 +20,7 @@ CONFIG = mfl.LakeConfig(
     num_agents=2, slices={3: {"share": 0.5, "hole_ratio": 0.2}, 4: {"share": 0.5, "hole_ratio": 0.2}}, reward="shaped"
 )
 WORLD = LakeWorld(mode="plan", style="short")
+TALK = [{"role": "user", "content": plan_prompt(next(iter(mfl.generate(CONFIG, n=1, seed=0))), "short")}]
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +79,8 @@ def test_training_is_the_same_bit_by_bit_whether_somebody_asked_or_not(trainee, 
         trainee.load(tmp_path / "a")
         trainee.train(CONFIG, 32, seed=1)
         if asked:
-            for name in ("checkpoint", "base", "introspection"):
-                ask(trainee, report, name) if name != "introspection" else live_engineer(
-                    name, trainee, boards=3
-                ).propose(report, CONFIG)
+            for name in ("checkpoint", "base"):
+                ask(trainee, report, name)
         history = []
         trainee.train(CONFIG, 32, seed=2, on_iteration=history.append)
         return history, weights(trainee)
@@ -98,36 +98,21 @@ def test_an_answer_has_a_time_limit_of_its_own(trainee, report):
     assert "no whole reply within time_limit=0.01 s" in proposal.refusals[0]
 
 
-def test_introspection_weighs_slices_by_the_models_own_certainty(trainee, report, monkeypatch):
-    engineer = live_engineer("introspection", trainee, seed=0, boards=4)
-    proposal = engineer.propose(report, CONFIG)
-    assert proposal.usage.prompt_tokens > 0
-    assert engineer.propose(report, CONFIG).config == proposal.config
-    sure = {"3": 0.99, "4": 0.5}
-    monkeypatch.setattr(
-        type(engineer), "_certainty", lambda self, config, names, seed: {name: sure[name] for name in names}
-    )
-    shares = {size: piece.share for size, piece in engineer.propose(report, CONFIG).config.slices.items()}
-    assert shares[4] > 3 * shares[3]
+def test_certainty_is_the_probability_of_the_greedy_reply(trainee):
+    from benchmarks.introspection import certainty
 
-
-def test_a_belief_is_the_probability_of_the_greedy_reply(trainee):
-    policy = trainee.policy()
-    [talk, *_] = trainee.prompts(CONFIG, 2, seed=0)
-    [belief] = policy.beliefs([talk])
-    assert belief.reply.text == policy.reply([talk])[0].text
-    model, tokenizer = trainee.language_model()
-    from envtuning.trainees.language.tokenizer import prompt_ids
-
-    ids = prompt_ids(tokenizer, talk)
+    policy, (model, _) = trainee.policy(), trainee.language_model()
+    ids = first = policy.prompt(TALK)
     [written] = policy.sample([ids])
+    assert policy.told(first, written).text == policy.reply([TALK])[0].text
     total = 0.0
     for token in written:
         with torch.no_grad():
             total += float(torch.log_softmax(model(input_ids=torch.tensor([ids])).logits[0, -1].float(), -1)[token])
         ids = [*ids, token]
-    assert belief.log_probability == pytest.approx(total, abs=1e-3)
-    assert belief.entropy >= 0
+    log_probability, entropy = certainty(model, first, written)
+    assert log_probability == pytest.approx(total, abs=1e-3)
+    assert entropy >= 0
 
 
 def test_a_fresh_process_with_the_same_weights_answers_the_same(trainee, report, tmp_path, tiny):
@@ -136,7 +121,11 @@ def test_a_fresh_process_with_the_same_weights_answers_the_same(trainee, report,
     trainee.save(tmp_path / "a")
     fresh = GRPOTrainee(world=WORLD, seed=9, model=str(tiny), grpo=QUICK | {"learning_rate": 2e-2}, torch_threads=1)
     fresh.load(tmp_path / "a")
-    [talk] = trainee.prompts(CONFIG, 1, seed=0)
-    assert fresh.policy().beliefs([talk]) == trainee.policy().beliefs([talk])
+    from benchmarks.introspection import certainty
+
+    ids = fresh.policy().prompt(TALK)
+    [written] = fresh.policy().sample([ids])
+    assert [written] == trainee.policy().sample([ids])
+    assert certainty(fresh.language_model()[0], ids, written) == certainty(trainee.language_model()[0], ids, written)
     assert ask(fresh, report).config == ask(trainee, report).config
     fresh.close()

@@ -82,9 +82,6 @@ def talks(*texts):
 def test_a_reply_ends_with_its_end_or_is_cut_at_the_limit_and_its_tokens_are_counted(limit, text, tokens, cut):
     [reply] = policy(max_tokens=limit).reply(talks("aa"))
     assert (reply.text, reply.tokens, reply.truncated) == (text, 2 + tokens, cut)
-    [belief] = policy(max_tokens=limit).beliefs(talks("aa"))
-    assert belief.reply == reply
-    assert belief.tokens == 2 * reply.tokens
 
 
 @pytest.mark.parametrize("ends", [C, [C], [B, C]])
@@ -95,17 +92,11 @@ def test_a_token_that_the_model_names_ends_a_reply_as_the_tokenizers_does(ends):
     assert policy(ends=ends).eos[0] == END
 
 
-def test_beliefs_are_of_greedy_replies_whatever_the_temperature():
-    many = talks(*["a"] * 40)
-    drawn = policy(max_tokens=3, temperature=1.0)
-    assert len({reply.text for reply in drawn.reply(many)}) > 5
-    assert {belief.reply.text for belief in drawn.beliefs(many)} == {"bc"}
-    assert {reply.text for reply in policy(max_tokens=3).reply(many)} == {"bc"}
-
-
 def test_certainty_is_the_probability_of_the_whole_and_the_mean_of_the_entropies_where_its_tokens_were_chosen():
+    from benchmarks.introspection import certainty
+
     odds = [[0.97, 0.01, 0.01, 0.01], [0.25, 0.25, 0.25, 0.25], [0.5, 0.3, 0.1, 0.1], [0.7, 0.1, 0.1, 0.1]]
-    log_probability, entropy = policy(odds).certainty([C, A], [B, A, END])
+    log_probability, entropy = certainty(policy(odds).model, [C, A], [B, A, END])
     entropies = [-sum(p * math.log(p) for p in odds[last]) for last in (A, B, A)]
     assert log_probability == pytest.approx(math.log(0.25 * 0.3 * 0.25), abs=1e-5)
     assert entropy == pytest.approx(sum(entropies) / 3, abs=1e-5)
@@ -116,7 +107,6 @@ def test_replies_are_a_function_of_the_seed_and_leave_mode_and_random_state_alon
     before = torch.random.get_rng_state()
     assert one.reply(many, seed=1) == one.reply(many, seed=1) != one.reply(many, seed=2)
     assert one.reply(many) == one.reply(many, seed=0) != one.reply(many, seed=1)
-    one.beliefs(many)
     assert one.model.training
     assert torch.equal(torch.random.get_rng_state(), before)
 
@@ -136,7 +126,7 @@ def test_a_call_of_generation_takes_a_whole_batch_padded_on_the_left_and_masked(
     assert [ids for ids, _ in one.model.asked] == [[[END, END, A], [A, A, B]], [[C]]]
     assert [mask for _, mask in one.model.asked] == [[[0, 0, 1], [1, 1, 1]], [[1]]]
     assert [reply.text for reply in replies] == ["bc", "c", ""]
-    one.beliefs(talks("a", "aab", "c"))
+    one.reply(talks("a", "aab", "c"))
     one.sample([[A], [B], [C]])
     assert [len(ids) for ids, _ in one.model.asked] == [2, 1] * 3
 
@@ -146,8 +136,6 @@ def test_a_greedy_reply_draws_nothing_and_a_sampled_one_from_all_tokens():
     for one, drawn in ((policy(), (False, None, None)), (policy(temperature=0.5), (True, 0.5, 0))):
         one.reply(talks("a"))
         assert one.model.drawn == [drawn]
-    one.beliefs(talks("a"))
-    assert one.model.drawn[1] == (False, None, None)
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -190,8 +178,8 @@ def test_everything_is_computed_where_the_model_is(monkeypatch):
     made, tensor = [], torch.tensor
     one = policy()
     monkeypatch.setattr("torch.tensor", lambda data, device=None: made.append(device) or tensor(data))
-    one.beliefs(talks("a"))
-    assert made == [one.model.device] * 3
+    one.reply(talks("a"))
+    assert made == [one.model.device] * 2
 
 
 def test_a_policy_is_greedy_unless_told_otherwise_and_hands_the_template_its_switches():

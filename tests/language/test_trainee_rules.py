@@ -135,18 +135,16 @@ def test_a_checkpoint_has_not_seen_what_neither_its_first_model_nor_its_run_was_
 
 def test_a_group_is_asked_for_everything_else_too(monkeypatch):
     one = in_a_group()
-    assert one.train("config", 7, seed=3, on_iteration=print) == one.prompts("config", 2, 4) == "its call"
+    assert one.train("config", 7, seed=3, on_iteration=print) == "its call"
     one.close()
     assert one.group.asked == [
-        ("call", "train", "config", 7, {"seed": 3, "told": print}), ("call", "prompts", "config", 2, 4, {}), ("close", {}),
+        ("call", "train", "config", 7, {"seed": 3, "told": print}), ("close", {}),
     ]  # fmt: skip
     assert one.policy().group is one.group
 
 
 def test_a_learner_answers_and_is_closed():
     one = alone()
-    one.tasks.rows = lambda config, n, seed: [{"prompt": [{"role": "user", "content": (config, n, seed)}]}]
-    assert one.prompts("config", 2, 4) == [[{"role": "user", "content": ("config", 2, 4)}]]
     assert one.policy() == "its policy"
     one.close()
     assert one.learner.asked == [("policy", {}), ("close", {})]

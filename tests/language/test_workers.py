@@ -245,16 +245,16 @@ def test_how_a_group_is_started(gpu, launch, expected, monkeypatch):
     assert command(options) == [sys.executable, *expected.split()]
 
 
-def test_the_workers_reply_believe_and_complete_in_the_groups_name():
+def test_the_workers_reply_and_complete_in_the_groups_name():
     asked = []
     group = SimpleNamespace(call=lambda *given, **named: asked.append((*given, named)) or "answer")
     policy, chat = RemotePolicy(group), RemoteChat(group, "base", {"seed": 1})
     talks = ({"role": "user", "content": "a"},)
-    assert policy.reply([talks]) == policy.reply([talks], seed=4) == policy.beliefs([talks]) == "answer"
+    assert policy.reply([talks]) == policy.reply([talks], seed=4) == "answer"
     assert chat.complete(["message"], {"type": "object"}, max_tokens=9) == "answer"
     assert chat.model == "live/base"
     assert asked == [
-        ("reply", [list(talks)], {"seed": 0}), ("reply", [list(talks)], {"seed": 4}), ("beliefs", [list(talks)], {}),
+        ("reply", [list(talks)], {"seed": 0}), ("reply", [list(talks)], {"seed": 4}),
         ("complete", "base", {"seed": 1}, ["message"], {"type": "object"}, 9, {}),
     ]  # fmt: skip
 
@@ -286,6 +286,6 @@ def test_what_a_report_raises_ends_real_workers_and_is_what_the_loop_hears(forei
     try:
         with pytest.raises(TrainingDiverged, match="the loss left the finite numbers"):
             one.train(CONFIG, 64, seed=1, on_iteration=objects)
-        assert one.prompts(CONFIG, 1, seed=0)  # the group is there for the next attempt
+        assert one.policy().reply([[{"role": "user", "content": "Lake"}]])  # the group is there for the next attempt
     finally:
         one.close()

@@ -171,7 +171,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/language/test_rollouts.py",
     ),
     "envtuning/trainees/language/live_engineers.py": (
-        "tests/language/test_introspection.py",
+        "tests/language/test_asked_trainee.py",
         "tests/language/test_live_engineers.py",
     ),
     "envtuning/trainees/language/options.py": (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,19 +13,6 @@ from envtuning.trainees.process_state import set_threads
 from envtuning.worlds.text_player import Reply
 
 Conversation = Sequence[dict[str, str]]
-
-
-@dataclass(frozen=True)
-class Belief:
-    """How sure a model is of its own greedy reply."""
-
-    reply: Reply
-    log_probability: float  # of the whole reply
-    entropy: float  # mean over its tokens, in nats
-
-    @property
-    def tokens(self) -> int:
-        return 2 * self.reply.tokens  # tokens are written, then read once more
 
 
 class ReplyPolicy:
@@ -77,34 +63,6 @@ class ReplyPolicy:
         """The conversation's tokens, up to the model's answer."""
         return prompt_ids(self.tokenizer, conversation, **self.template)
 
-    def beliefs(self, conversations: Sequence[Conversation]) -> list[Belief]:
-        """The greedy replies, and how sure the model is of them."""
-        with set_threads(self.threads), as_found(self.model, 0):
-            found: list[Belief] = []
-            for begin in range(0, len(conversations), self.batch):
-                found += self._believe(conversations[begin : begin + self.batch])
-        return found
-
-    def _believe(self, conversations: Sequence[Conversation]) -> list[Belief]:
-        prompts = [self.prompt(talk) for talk in conversations]
-        written = self._continue(prompts, greedy=True)
-        return [
-            Belief(self.told(prompt, ids), *self.certainty(prompt, ids))
-            for prompt, ids in zip(prompts, written, strict=True)
-        ]
-
-    def certainty(self, prompt: Sequence[int], ids: Sequence[int]) -> tuple[float, float]:
-        """Log-probability of these tokens after the prompt, and the mean entropy of the choices."""
-        import torch
-
-        whole = torch.tensor([[*prompt, *ids]], device=self.model.device)
-        with torch.no_grad():
-            logits = self.model(input_ids=whole, logits_to_keep=len(ids) + 1).logits[0, :-1].float()
-        logs = torch.log_softmax(logits, dim=-1)
-        chosen = logs.gather(1, whole[0, len(prompt) :, None]).sum()
-        entropy = -(logs.exp() * logs).sum(dim=-1).mean()
-        return float(chosen), float(entropy)
-
     def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
         """The model's tokens after each prompt, sampled from the process's own random state; for training."""
         from engineers.backends.live import modes_kept
@@ -115,13 +73,13 @@ class ReplyPolicy:
                 written += self._continue(prompts[begin : begin + self.batch], settings=self.sampling)
         return written
 
-    def _continue(self, prompts: Sequence[list[int]], *, greedy: bool = False, settings: Any = None) -> list[list[int]]:
+    def _continue(self, prompts: Sequence[list[int]], *, settings: Any = None) -> list[list[int]]:
         """One call of generation; each row includes its end token."""
         import torch
 
         from envtuning.trainees.language.read_once import read_before
 
-        settings = settings or self._settings(0.0 if greedy else self.temperature)
+        settings = settings or self._settings(self.temperature)
         longest = max(map(len, prompts))
         pad, ends = self.tokenizer.pad_token_id, self.eos
         device = self.model.device

@@ -105,8 +105,7 @@ class GRPOTrainee(Trainee):
         from engineers.shared.extras import require
 
         require("torch", "transformers", extra="grpo")
-        if engineer != "introspection":
-            require("llguidance", "jinja2", extra="local")
+        require("llguidance", "jinja2", extra="local")
 
     def collapse(self, iterations: Sequence[Metrics]) -> str | None:
         return collapsed(iterations)
@@ -150,12 +149,6 @@ class GRPOTrainee(Trainee):
     def base_model(self) -> tuple[Any, Any]:
         """The model that the run began with, and its tokenizer, for the engineer ``base``."""
         return self.learner.base_model(), self.learner.tokenizer
-
-    def prompts(self, config: Any, n: int, seed: int) -> list[Any]:
-        """``n`` conversations about cases of a config, up to the model's answer; no case is held out."""
-        if self.group is not None:
-            return self.group.call("prompts", config, n, seed)
-        return [[dict(turn) for turn in row["prompt"]] for row in self.tasks.rows(config, n, seed)]
 
     def save(self, folder: Path) -> None:
         if self.group is not None:

@@ -65,17 +65,11 @@ class Worker:
             raise StretchStopped("the loop stopped this stretch")
 
     def reply(self, conversations: list[Any], *, seed: int) -> list[Any]:
-        return self._shared("reply", conversations, seed=seed)
-
-    def beliefs(self, conversations: list[Any]) -> list[Any]:
-        return self._shared("beliefs", conversations)
-
-    def _shared(self, method: str, conversations: list[Any], **named: Any) -> list[Any]:
-        """Every rank does its part of the list; returns all results in order."""
+        """Every rank does its part of the list; returns all replies in order."""
         count, rank = self.state.num_processes, self.state.process_index
         bounds = [len(conversations) * part // count for part in range(count + 1)]
         mine = conversations[bounds[rank] : bounds[rank + 1]]
-        done = getattr(self.trainee.policy(), method)(mine, **named) if mine else []
+        done = self.trainee.policy().reply(mine, seed=seed) if mine else []
         return gather_object(done)
 
     def complete(self, which: str, options: dict[str, Any], *question: Any) -> Any:
@@ -87,9 +81,6 @@ class Worker:
         messages, schema, max_tokens = question
         chat = LiveChat(model, tokenizer, model=f"live/{which}", **options)
         return chat.complete(messages, schema, max_tokens=max_tokens)
-
-    def prompts(self, config: Any, n: int, seed: int) -> Any:
-        return self.trainee.prompts(config, n, seed)
 
     def save(self, folder: Any) -> None:
         if self.line is not None:

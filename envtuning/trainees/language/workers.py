@@ -100,9 +100,6 @@ class RemotePolicy:
     def reply(self, conversations: Sequence[Any], *, seed: int = 0) -> list[Any]:
         return self.group.call("reply", [list(talk) for talk in conversations], seed=seed)
 
-    def beliefs(self, conversations: Sequence[Any]) -> list[Any]:
-        return self.group.call("beliefs", [list(talk) for talk in conversations])
-
 
 class RemoteChat:
     """The workers' model as an engineer's chat: asked in rank 0, while the others wait."""
