@@ -62,7 +62,6 @@ class PlainEngineer(Engineer):
     """
 
     guard: Guard
-    reads_menus = False  # whether it reads the descriptions of a menu's entries
     turns = "the shares of two slices or more, and numbers with two bounds"  # used in errors
 
     def __init__(

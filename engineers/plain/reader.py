@@ -4,16 +4,12 @@ If slices have no order, ``engineers.plain.growth`` estimates the growth of each
 the remaining stages. Step by step, it gives data to the slice and the dose with the largest expected gain on the target for that data.
 So a mastered slice gets just enough to keep it, and a slice that does not improve gets no more. If an order is declared, data moves as in
 ``rules``.
-
-A choice that names kinds of failure (``engineers.plain.causes``) is set against the kind that stands out in a slice. Of a menu, whose
-options say what they stand for, it takes the one that gives most of what the policy lacks (``engineers.plain.lacking``).
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +19,7 @@ from pydantic import BaseModel
 from engineers.from_file import DATA, PLAIN, reads
 from engineers.knobs import Knob, dump, find_knobs, get_or_none
 from engineers.plain.base import Design
-from engineers.plain.causes import Remedy, remedies
 from engineers.plain.growth import Array, Belief, Evidence, believed
-from engineers.plain.lacking import answer
 from engineers.plain.rules import RulesEngineer
 from engineers.plain.shares import checked_floor
 from engineers.plain.signals import signals, standings_of
@@ -48,44 +42,24 @@ class ReaderEngineer(RulesEngineer):
 
     name = "reader"
     tier = Tier.REPORT
-    reads_menus = True
 
     def __init__(self, *, floor: float = FLOOR, **options: Any) -> None:
         super().__init__(**options)
         self.floor = checked_floor(floor)
-
-    def can_turn(self, knobs: Sequence[Knob]) -> bool:
-        return super().can_turn(knobs) or any(knob.meanings for knob in knobs)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         place = {knob.path: index for index, knob in enumerate(knobs)}
         slices = [piece for piece in find_slices(knobs) if piece.share is not None]
         slices.sort(key=lambda piece: place[piece.share.path] if piece.share else 0)
         if len(slices) < 2 or are_ordered(slices):
-            design = super().design(report, current, knobs)
-        else:
-            design = self._design_without_order(report, current, knobs, slices)
-        for remedy, failures in _remedies(knobs, slices, report):
-            option, strength = remedy.choice(failures)
-            if option is not None:
-                told = ", ".join(f"{kind} {count:g}" for kind, count in sorted(failures.items()))
-                design.turn(remedy.knob, option, f"failures so far: {told}; a sample counts {strength:.2f} times")
-        for knob in knobs:
-            if knob.meanings and (found := answer(report, knob.meanings)):
-                option, lack = found
-                design.turn(knob, option, lack.reason)
-        return design
-
-    def _design_without_order(
-        self, report: StageReport, current: BaseModel, knobs: Sequence[Knob], slices: Sequence[SliceKnobs]
-    ) -> Design:
+            return super().design(report, current, knobs)
         design, seen = Design(), signals(report, report.objective, slices)
         if seen.here is None:
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
         names = way.aims
         aims = [piece for piece in slices if piece.name in names]
-        belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + stages_left(report))
+        belief = believed(evidence_of(report, current, aims), len(report.records()) + stages_left(report))
         plan = planned(belief, np.array([way.weights[name] for name in names]), stages_left(report), self.floor)
         parts, reasons = dict(zip(names, plan.parts.tolist(), strict=True)), plan.reasons()
         design.share_out(slices, parts, dict(zip(names, reasons, strict=True)))
@@ -147,12 +121,9 @@ def _shared_out(gains: Array, menu: Array, data: float) -> Any:
         at[row] = entry
 
 
-def evidence_of(
-    report: StageReport, current: BaseModel, slices: Sequence[SliceKnobs], knobs: Sequence[Knob]
-) -> Evidence:
+def evidence_of(report: StageReport, current: BaseModel, slices: Sequence[SliceKnobs]) -> Evidence:
     """Doses and counts of these slices after every stage so far."""
     whole = {piece.name: piece for piece in find_slices(find_knobs(current, ("*",)))}
-    strengths = {id(remedy): (remedy, failures) for remedy, failures in _remedies(knobs, slices, report)}
     records = report.records()
     costs = [record.cost.get(report.unit, 0.0) for record in records]
     usual = sum(costs) / len(costs)
@@ -162,7 +133,7 @@ def evidence_of(
         total = sum(_share(record, piece) for piece in whole.values())
         for i, piece in enumerate(slices):
             part = _share(record, piece) / total if total > 0 else 0.0
-            doses[stage, i] = spent * part * len(slices) * _strength(record, piece, strengths.values())
+            doses[stage, i] = spent * part * len(slices)
             tables = [record.results]
             if not record.results or all(
                 get_or_none(record.config, knob.path) == get_or_none(report.target, knob.path)
@@ -197,33 +168,3 @@ def _counts(table: Sequence[SliceResult], name: str, objective: str) -> tuple[fl
         if row.name == name and (rate := row.rate(objective)) is not None:
             return rate * row.episodes, row.episodes
     return 0.0, 0
-
-
-def _strength(record: StageRecord, piece: SliceKnobs, all_remedies: Any) -> float:
-    """How many times a sample of this slice counted in this stage."""
-    found = 1.0
-    for remedy, failures in all_remedies:
-        if _holds(piece, remedy.knob):
-            found *= remedy.strength(get_or_none(record.config, remedy.knob.path), failures)
-    return found
-
-
-def _remedies(
-    knobs: Sequence[Knob], slices: Sequence[SliceKnobs], report: StageReport
-) -> list[tuple[Remedy, Mapping[str, float]]]:
-    """Each remedy with the failures that it may work against: its slice's, or all slices'."""
-    failed = dict[str, Counter[str]]()
-    for record in report.records():
-        for row in (*record.results, *trained_on(record)):
-            failed.setdefault(row.name, Counter()).update(row.failures)
-    kinds = sorted({kind for counts in failed.values() for kind in counts} | report.failure_meanings.keys())
-    found = list[tuple[Remedy, Mapping[str, float]]]()
-    for remedy in remedies(knobs, kinds):
-        inside = [piece.name for piece in slices if _holds(piece, remedy.knob)]
-        names = inside or list(failed)
-        found.append((remedy, sum((failed.get(name, Counter()) for name in names), Counter())))
-    return found
-
-
-def _holds(piece: SliceKnobs, knob: Knob) -> bool:
-    return piece.share is not None and knob.path[: len(piece.share.group)] == piece.share.group

@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field, create_model
 import engineers
 from engineers import SliceResult, StageRecord, StageReport, check
 from engineers.knobs import dump, find_knobs
-from engineers.plain.causes import remedies
 from engineers.plain.growth import Evidence, believed
 from engineers.plain.reader import planned
 from engineers.roles import are_ordered, find_slices
@@ -63,32 +62,6 @@ def test_a_slice_that_weighs_more_in_the_target_gets_no_less():
     belief = believed_of((0.1, 0.2), (0.1, 0.2), (0.1, 0.2), (0.1, 0.2))
     light, heavy = (planned(belief, np.array([w, *[(1 - w) / 3] * 3]), 3, 0.0).parts[0] for w in (0.1, 0.6))
     assert heavy > light
-
-
-class Drill(BaseModel):
-    share: float = Field(1.0, ge=0, le=1, description="Weight.")
-    against: Literal["all", "crash", "late"] = Field("all", description="What it works against.")
-
-
-class Drills(BaseModel):
-    slices: dict[str, Drill] = Field({"a": Drill(), "b": Drill()}, description="The drills.")
-
-
-def test_a_choice_is_set_against_the_kind_that_stands_out():
-    rows = [
-        SliceResult(name="a", episodes=100, metrics={"valid_rate": 0.4}, failures={"crashes": 50, "late": 10}),
-        SliceResult(name="b", episodes=100, metrics={"valid_rate": 0.4}, failures={"crashes": 30, "late": 30}),
-    ]
-    report = StageReport(
-        objective="valid_rate", stage=0, config=dump(Drills()), target=dump(Drills()), results=rows, rounds_left=3
-    )
-    slices = engineers.make("reader").propose(report, Drills()).config.slices
-    assert (slices["a"].against, slices["b"].against) == ("crash", "all")
-
-
-def test_a_choice_that_names_fewer_than_two_kinds_is_left_alone():
-    assert len(remedies(find_knobs(Drills()), ["crashes", "late"])) == 2
-    assert remedies(find_knobs(Drills()), ["crashes", "lost"]) == []
 
 
 def test_an_order_is_declared_by_numbers_or_by_the_share():
