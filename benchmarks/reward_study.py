@@ -123,11 +123,15 @@ def played(task: tuple[Arm, Start]) -> list[Point]:
     return points
 
 
-def run(arm: Arm, learner: Learner, told: Told, after: Callable[[], object]) -> list[Shown]:
-    """Train to the last reply; what each half of a stage showed. ``after`` is called where a test is due."""
+def run(
+    arm: Arm, learner: Learner, told: Told, after: Callable[[], object], reader: Curriculum | None = None
+) -> list[Shown]:
+    """Train to the last reply; what each half of a stage showed. ``after`` is called where a test is due. ``reader`` is the arm's
+    engineer or sampler, made here if it is not given."""
     paper = paper_of(arm, learner.session.starts[0])
     knowing = arm_of(paper) if arm.by in BOUNDS else None
-    reader = None if knowing is not None else examined(paper, learner.session, None, {})
+    if knowing is None and reader is None:
+        reader = examined(paper, learner.session, None, {})
     seen = list[Shown]()
     while not over(learner):
         shares = next_shares(knowing, reader, learner)

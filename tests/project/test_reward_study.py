@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ import torch  # noqa: E402
 
 from benchmarks import reward_learner, reward_study  # noqa: E402
 from benchmarks._kept import kept_or_made  # noqa: E402
+from benchmarks._points import in_points  # noqa: E402
+from benchmarks._record import RESULTS  # noqa: E402
 from benchmarks.reward_learner import CAP, Learner, loss_of, questions_taken, replies_to  # noqa: E402
 from benchmarks.reward_study import EVEN, EVEN_REFILL, RISING, Arm, Run, figures_of, lines, needed_for  # noqa: E402
 from engineers.plain.rising import RisingEngineer  # noqa: E402
@@ -189,3 +193,35 @@ def test_replies_to_a_level_are_read_between_two_tests():
     assert needed_for(0.2, [0.3, 0.1]) == 0
     assert needed_for(0.25, [0.1, 0.2, 0.3]) == pytest.approx(1.5 * reward_study.EACH)
     assert needed_for(0.9, [0.1, 0.2, 0.3]) == reward_study.LAST
+
+
+STORED = json.loads((RESULTS / "reward_study.json").read_text(encoding="utf-8"))["figures"]
+PAGE = " ".join((RESULTS.parents[1] / "docs" / "reward.md").read_text(encoding="utf-8").split())
+
+
+def test_the_page_has_the_stored_tables():
+    for place in ("184320 replies", "92160 replies", "360 updates"):
+        assert " ".join(lines(STORED["tables"][place], STORED["reached"])) in PAGE
+
+
+def test_the_page_claims_what_is_stored():
+    end, half = STORED["tables"]["184320 replies"], STORED["tables"]["92160 replies"]
+    refilled, over = f"minus {EVEN_REFILL}", "rising minus it"
+    assert f"`rising` ends {in_points(STORED['primary'])} points from even draws with refill" in PAGE
+    assert f"plain even draws end {in_points(end[EVEN][refilled]['all'])} points from them" in PAGE
+    assert f"`rising` ends {in_points(end[EVEN][over]['all'])} points at the end" in PAGE
+    assert f"It was {in_points(half[EVEN][over]['all'])} points ahead" in PAGE
+    assert f"`rising` ends {in_points(STORED['at the higher rate'])} points from even draws with refill" in PAGE
+    faster = half[EVEN + ", higher rate"]["rising, higher rate minus it"]["all"]
+    assert f"it was {in_points(faster)} points from plain ones" in PAGE
+    made = [round(end[arm]["updates"]) for arm in (EVEN_REFILL, EVEN)]
+    assert "refill makes {} updates where even draws make {}".format(*made) in PAGE
+    assert {EVEN, "learnability"} <= set(STORED["simple rules that do as well"])
+    curricula = ("learnability", "thompson", "pools", RISING, "learnability, refill")
+    assert half[EVEN + ", higher rate"]["all"] > max(half[arm]["all"] for arm in curricula)
+    needed = {arm: found["replies"]["mean"] for arm, found in STORED["reached"].items()}
+    fewer = {arm: round(100 * (1 - needed[arm] / needed[EVEN])) for arm in needed}
+    assert f"`rising` needs {fewer[RISING]} % fewer replies than even draws" in PAGE
+    assert f"`learnability` {fewer['learnability']} % fewer" in PAGE
+    assert f"higher rate need {fewer[EVEN + ', higher rate']} % fewer" in PAGE
+    assert f"it needs {fewer['oracle']} % fewer replies" in PAGE
