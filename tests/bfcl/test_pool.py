@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from envtuning.worlds.bfcl.config import BFCLConfig
-from envtuning.worlds.bfcl.pool import EmptyPool, TaskPool, fitting, weight_of
+from envtuning.worlds.bfcl.pool import TaskPool, fitting, weight_of
+from envtuning.worlds.world import InfeasibleConfig
 
 
 def task(split, scenario, turns=3, classes=("MathAPI",)):
@@ -83,5 +84,5 @@ def test_without_a_size_the_draws_are_as_many_as_the_tasks_that_fit_and_other_on
 
 
 def test_a_config_that_nothing_fits_is_told_what_to_widen():
-    with pytest.raises(EmptyPool, match="no training task has 7 to 8 turns"):
+    with pytest.raises(InfeasibleConfig, match="no training task has 7 to 8 turns"):
         pool(min_turns=7)

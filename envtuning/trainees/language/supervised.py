@@ -59,14 +59,6 @@ def step(model: Any, optimiser: Any, ids: Any, labels: Any, rate: float) -> Upda
     return Updated(float(loss.detach()), float(norm), *_judged(logits.detach().argmax(-1) == following, taught))
 
 
-def taught_loss(model: Any, ids: Any, labels: Any) -> Any:
-    """Cross-entropy of the taught tokens."""
-    import torch
-
-    logits, following, _ = taught_logits(model, ids, labels)
-    return torch.nn.functional.cross_entropy(logits, following)
-
-
 def taught_logits(model: Any, ids: Any, labels: Any) -> tuple[Any, Any, Any]:
     """Logits and right values of the taught tokens, and where these are: bool[batch, length - 1].
 

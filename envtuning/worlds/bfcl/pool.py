@@ -10,10 +10,7 @@ from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.package import SPLITS, Package
 from envtuning.worlds.bfcl.splits import Cut, Subset
 from envtuning.worlds.bfcl.tasks import Task
-
-
-class EmptyPool(ValueError):
-    """No task fits the config; the message says what to change."""
+from envtuning.worlds.world import InfeasibleConfig
 
 
 def fitting(
@@ -36,7 +33,10 @@ def weight_of(task: Task, config: BFCLConfig) -> float:
 
 
 class TaskPool:
-    """An endless sequence of training tasks. Pools with equal arguments give the same tasks in the same order."""
+    """An endless sequence of training tasks. Pools with equal arguments give the same tasks in the same order.
+
+    Raises ``InfeasibleConfig`` if no task fits the config.
+    """
 
     def __init__(
         self, package: Package, cut: Cut, config: BFCLConfig, *, seed: int, excluded: Collection[int] = ()
@@ -45,7 +45,7 @@ class TaskPool:
         self._random = random.Random(f"pool {seed}")
         self._tasks = fitting(package, cut, "train", config, excluded)
         if not self._tasks:
-            raise EmptyPool(
+            raise InfeasibleConfig(
                 f"no training task has {config.min_turns} to {config.max_turns} turns, a split with a share and tools with a weight: "
                 "widen the turns, or give more splits and tools weight"
             )

@@ -19,7 +19,7 @@ from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.hints import WrittenHints
 from envtuning.worlds.bfcl.hints.check import refusals
 from envtuning.worlds.bfcl.package import SPLITS, Package, ToolClass, Version, load
-from envtuning.worlds.bfcl.pool import EmptyPool, TaskPool, fitting
+from envtuning.worlds.bfcl.pool import TaskPool, fitting
 from envtuning.worlds.bfcl.splits import LATEST, Cut, CutName, Subset, by_scenario, by_tool_class
 from envtuning.worlds.bfcl.tasks import Task, find_task, scenario_of
 from envtuning.worlds.bfcl.transcript import failure_of, transcript
@@ -108,14 +108,14 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
         """Hints must pass the checks of ``refusals``, and at least one task must fit."""
         if said := refusals(self.package, config.hints):
             raise InfeasibleConfig("; ".join(said[:3]))
-        self._pool(config)
+        self.pool(config)
 
     def draw(
         self, config: BFCLConfig, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Any]
     ) -> BFCLCases:
         excluded = excluded_in(exclude)
         if purpose == "probe":  # drawn by the stage's own shares
-            pool = self._pool(config, seed, excluded)
+            pool = self.pool(config, seed, excluded)
             return BFCLCases(tuple(pool.deal().id for _ in range(per_slice * len(self.slices(config)))))
         subset: Subset = "validation" if purpose == "validation" else "test"
         tasks = fitting(self.package, self.cut, subset, config, excluded)
@@ -133,11 +133,9 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
             chosen += sorted(drawn, key=lambda task: times[task.scenario])[:per_slice]
         return BFCLCases(tuple(task.id for task in chosen))
 
-    def _pool(self, config: BFCLConfig, seed: int = 0, excluded: frozenset[int] = frozenset()) -> TaskPool:
-        try:
-            return TaskPool(self.package, self.cut, config, seed=seed, excluded=excluded)
-        except EmptyPool as error:
-            raise InfeasibleConfig(str(error)) from error
+    def pool(self, config: BFCLConfig, seed: int = 0, excluded: frozenset[int] = frozenset()) -> TaskPool:
+        """The tasks that this config trains on. Raises ``InfeasibleConfig``."""
+        return TaskPool(self.package, self.cut, config, seed=seed, excluded=excluded)
 
     def load(self, path: Path) -> BFCLCases:
         return BFCLCases(tuple(json.loads(Path(path).read_text(encoding="utf-8"))["tasks"]))
@@ -231,7 +229,7 @@ class TrainingEnv(BFCLMultiTurnEnv):
 
     def set_config(self, config: BFCLConfig) -> None:
         """Use this config from the next reset on."""
-        self._pool = TaskPool(self._world.package, self._world.cut, config, seed=self._seed, excluded=self._excluded)
+        self._pool = self._world.pool(config, self._seed, self._excluded)
         self._config = config
         self.settings |= settings_of(config)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from envtuning.worlds.bfcl.events import CallAugmenter, CallEvent
+from envtuning.worlds.bfcl.events import CallEvent
 from envtuning.worlds.bfcl.hints.rules import augment
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\{[^}]*\}")
@@ -24,12 +24,11 @@ class WrittenHints:
     """An augmenter that uses the written hints; for an empty hint the rules' hint is used."""
 
     hints: Mapping[str, str]
-    otherwise: CallAugmenter | None = augment
 
     def __call__(self, event: CallEvent, /) -> str | None:
         if event.error and (hint := self.hints.get(template_of(event.call.name, event.result))):
             return hint
-        return self.otherwise(event) if self.otherwise is not None else None
+        return augment(event)
 
 
 def template_of(tool: str, result: str) -> str:
