@@ -17,6 +17,7 @@ from envtuning.runs import checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import COMPARISON
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
+from envtuning.show.page.first_screen import first_screen
 from envtuning.show.page.line_chart import colour
 from envtuning.show.page.outcomes import outcome_chart, share_chart, slices_seen
 from envtuning.show.page.replays import replays
@@ -83,6 +84,7 @@ def render_page(runs: Sequence[RunView], comparison: _Table | None = None) -> st
         style=resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"),
         arms=(arms := arms_of(runs)),
         progress=progress_chart(arms),
+        screen=first_screen(runs, arms),
         slice_chart=slice_chart,
         learning_chart=learning_chart,
         slices_seen=slices_seen,
@@ -125,4 +127,4 @@ def _number(value: Any) -> str:
 
 def _heat(rate: float | None) -> str:
     """A background from white (0) to green (1)."""
-    return "" if rate is None else f"background: color-mix(in srgb, #009e73 {100 * rate * 0.75:.0f}%, white)"
+    return "" if rate is None else f"background: color-mix(in srgb, #009e73 {100 * rate * 0.75:.0f}%, var(--page))"

@@ -40,7 +40,7 @@ def test_rates_money_and_shades():
     assert (_percent(None), _percent(0.1234)) == ("–", "12.3")
     assert (money(None), money(0.5), money(0.0)) == ("unknown", "$0.5000", "$0.0000")
     assert _heat(None) == ""
-    assert _heat(0.5) == "background: color-mix(in srgb, #009e73 38%, white)"
+    assert _heat(0.5) == "background: color-mix(in srgb, #009e73 38%, var(--page))"
 
 
 def test_a_page_escapes_what_it_is_given_and_stumbles_over_what_is_missing():

@@ -21,6 +21,8 @@ from envtuning.loop.run import start
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import render_page, write_page
+from envtuning.show.page.figures import arms_of
+from envtuning.show.page.first_screen import first_screen
 from envtuning.show.page.outcomes import slices_seen
 from envtuning.show.page.view import view_run
 from tests.envtuning.gym_worlds import CORRIDORS
@@ -68,6 +70,7 @@ class Recorder(http.server.BaseHTTPRequestHandler):
 
     asked: list[str]
     body: bytes
+    others: bytes = b""  # what any other address shows
 
     def do_GET(self) -> None:
         self.asked.append(f"{self.headers.get('Host')}{self.path}")
@@ -75,7 +78,7 @@ class Recorder(http.server.BaseHTTPRequestHandler):
         self.send_response(200 if found else 404)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.end_headers()
-        self.wfile.write(self.body if found else b"")
+        self.wfile.write(self.body if found else self.others)
 
     def log_message(self, *args: object) -> None:
         pass
@@ -99,7 +102,60 @@ def served(page: Path) -> Iterator[http.server.ThreadingHTTPServer]:
     server.shutdown()
 
 
-def browse(recorder, tmp_path: Path, *flags: str) -> str:
+FRAME = """<iframe src="report.html" width="{width}" height="{height}" onload="
+for (const id of ['trained-on', 'led-to', 'why']) {{
+  const box = contentDocument.getElementById(id).getBoundingClientRect();
+  document.body.append(['{width}', id, Math.round(box.right), Math.round(box.bottom), contentDocument.documentElement.scrollWidth].join(' ') + ' | ');
+}}"></iframe>"""
+SCREENS = ((1280, 800), (390, 844))
+
+
+@pytest.mark.parametrize("which", ["runs", "no lake"])
+def test_three_answers_are_on_the_first_screen(which, page, corridor_page, tmp_path):
+    """What was trained on, what it led to and why it was changed: on a laptop and on a phone, without scrolling."""
+    frames = "".join(FRAME.format(width=width, height=height) for width, height in SCREENS)
+    handler = type(
+        "Handler",
+        (Recorder,),
+        {"asked": [], "body": (page if which == "runs" else corridor_page).read_bytes(), "others": frames.encode()},
+    )
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    told = browse(server, tmp_path, "--dump-dom", page="frames.html")
+    server.shutdown()
+    found = re.findall(r"(\d+) (trained-on|led-to|why) (\d+) (\d+) (\d+) \|", told)
+    assert len(found) == 6
+    heights = dict(SCREENS)
+    for width, _, right, bottom, whole in found:
+        assert 0 < int(bottom) <= heights[int(width)]
+        assert 0 < int(right) <= int(whole) <= int(width)
+
+
+def test_the_first_screen_names_shares_outcome_and_reason(runs):
+    view = view_run(RunLog.open(runs[0]))
+    screen = first_screen([view], arms_of([view]))
+    assert [part.name for part in screen.parts] == ["3×3", "4×4", "5×5"]
+    (sentence,) = screen.outcomes
+    tested = view.tested("valid_rate")
+    assert f"{100 * tested[0]:.1f} % [" in sentence
+    assert "valid in the test" in sentence
+    stage = screen.decision.stage
+    answered = {change.path: change for change in view.stages[stage - 1].answer.proposal.reasons}
+    assert all(answered[change.path] == change and change.reason for change in screen.decision.changes)
+    assert len(screen.decision.changes) + screen.decision.left_out == len(answered)
+
+
+def test_a_dark_browser_gets_a_dark_page(recorder, tmp_path):
+    colours = []
+    for scheme in ("0", "1"):  # dark, light
+        picture = tmp_path / f"{scheme}.png"
+        settings = f"--blink-settings=preferredColorScheme={scheme}"
+        browse(recorder, tmp_path, settings, f"--screenshot={picture}", "--window-size=800,600")
+        colours.append(pytest.importorskip("PIL.Image").open(picture).convert("RGB").getpixel((3, 3)))
+    assert colours == [(0x10, 0x20, 0x2D), (255, 255, 255)]
+
+
+def browse(recorder, tmp_path: Path, *flags: str, page: str = "report.html") -> str:
     if CHROMIUM is None:
         if os.environ.get("REQUIRE_BROWSER"):
             pytest.fail("REQUIRE_BROWSER is set and there is no chromium")
@@ -112,7 +168,7 @@ def browse(recorder, tmp_path: Path, *flags: str) -> str:
         f"--host-resolver-rules=MAP * 127.0.0.1:{port}",  # whoever the page calls, we answer
         "--virtual-time-budget=3000",
         *flags,
-        "http://page.test/report.html",
+        f"http://page.test/{page}",
     ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
