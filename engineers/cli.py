@@ -144,7 +144,8 @@ def prompt(
 @app.command(name="list")
 def list_engineers() -> None:
     """List all engineers and how to name them."""
-    table = Table("name", "made by", box=None, header_style="bold")
+    table = Table("name", box=None, header_style="bold")
+    table.add_column("made by", overflow="fold")  # a name that is cut cannot be imported
     for backend, factory in available().items():
         table.add_row(f"[cyan]{escape(NEEDS_MODEL.get(backend, backend))}[/]", escape(factory))
     out.print(table)

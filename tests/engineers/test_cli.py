@@ -90,6 +90,7 @@ def test_list_names_every_engineer(run):
 
     listed = run("list").stdout
     assert all(name in listed for name in available())
+    assert "…" not in listed  # a path that is cut cannot be imported
 
 
 @pytest.mark.parametrize(

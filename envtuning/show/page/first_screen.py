@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from statistics import fmean
 
 from engineers.proposal import Change
 from engineers.roles import natural_key
 from envtuning.show.page.figures import Arm
 from envtuning.show.page.line_chart import colour
-from envtuning.show.page.view import RunView, StageView
+from envtuning.show.page.view import Rated, RunView, StageView
 
 MOST_SLICES = 5  # with a colour and a name; the others share one
 MOST_STAGES = 6  # as bars; of more, the first and the last are among them
@@ -106,32 +107,24 @@ def _bars(run: RunView, named: Sequence[str]) -> str:
 
 
 def _outcome(arm: Arm) -> str:
-    """One sentence: the objective after the first stage and at the end, on the test if it was opened."""
-    ends = []
-    for run in arm.runs:
-        objective = run.about.objective
-        first = run.done[0].rate(objective) if run.done else None
-        last = run.done[-1].rate(objective) if run.done else None
-        tested = run.tested(objective)
-        ends.append((first, tested or last, tested is not None))
-    word = arm.runs[0].about.headings[arm.runs[0].about.objective]
-    if any(last is None for _, last, _ in ends):
+    """One sentence: the objective after the first stage and at the end, in the test if it was opened by all runs."""
+    about = arm.runs[0].about
+    tested = all(run.test for run in arm.runs)
+    ends = [run.tested(about.objective) if tested else _validated(run, -1) for run in arm.runs]
+    reached = [rate for rate in ends if rate]
+    if len(reached) < len(arm.runs):
         return f"{arm.name}: nothing measured yet"
-    mean = sum(last[0] for _, last, _ in ends if last) / len(ends)
-    where = "in the test" if all(tested for *_, tested in ends) else "in validation"
-    if len(ends) > 1:
-        return f"{arm.name}: ends at {100 * mean:.1f} % {word} {where}, mean of {len(ends)} seeds"
-    ((first, last, tested),) = ends
-    assert last is not None
-    interval = f"[{100 * last[1]:.0f}, {100 * last[2]:.0f}]"
-    if tested and arm.runs[0].test:
-        rows = arm.runs[0].test.first
-        begun = sum(row.metrics.get(arm.runs[0].about.objective, 0.0) * row.episodes for row in rows)
-        began: float | None = begun / max(1, sum(row.episodes for row in rows))
-    else:
-        began = first[0] if first else None
-    begins = "" if began is None else f"{100 * began:.1f} % after the first stage, "
-    return f"{arm.name}: {begins}{100 * last[0]:.1f} % {interval} {word} {where}"
+    told = f"{about.headings[about.objective]} in {'the test' if tested else 'validation'}"
+    if len(reached) > 1:
+        return f"{arm.name}: {100 * fmean(rate for rate, *_ in reached):.1f} % {told}, mean of {len(reached)} seeds"
+    ((rate, low, high),) = reached
+    begun = arm.runs[0].tested(about.objective, "first") if tested else _validated(arm.runs[0], 0)
+    begins = f"{100 * begun[0]:.1f} % after the first stage, " if begun else ""
+    return f"{arm.name}: {begins}{100 * rate:.1f} % [{100 * low:.0f}, {100 * high:.0f}] {told}"
+
+
+def _validated(run: RunView, stage: int) -> Rated | None:
+    return run.done[stage].rate(run.about.objective) if run.done else None
 
 
 def _decision(run: RunView) -> Decision | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from engineers.knobs import dump, leaves
 from engineers.model.transcript import Exchange
@@ -103,9 +103,9 @@ class RunView:
         """Equal for runs that differ only in their seed."""
         return self.spec.model_dump_json(exclude={"seed", "description"})
 
-    def tested(self, metric: str) -> Rated | None:
-        """A metric on the test suite after the last stage; None before the test was opened."""
-        return _rated(self.test.last, metric) if self.test else None
+    def tested(self, metric: str, after: Literal["first", "last"] = "last") -> Rated | None:
+        """A metric on the test suite after this stage; None before the test was opened."""
+        return _rated(getattr(self.test, after), metric) if self.test else None
 
     @property
     def done(self) -> list[StageView]:

@@ -71,6 +71,7 @@ def test_a_title_names_a_few_runs_and_counts_more(monkeypatch, count, title):
     monkeypatch.setattr(page, "_template", lambda: SimpleNamespace(render=lambda **given: told.append(given) or ""))
     monkeypatch.setattr(page, "progress_chart", lambda runs: "")
     monkeypatch.setattr(page, "arms_of", lambda runs: [])
+    monkeypatch.setattr(page, "first_screen", lambda runs, arms: None)
     page.render_page([SimpleNamespace(name=name) for name in "abcd"[:count]])
     assert told[0]["title"] == title
 
