@@ -19,6 +19,7 @@ from envtuning.exam.reading import Reads
 from envtuning.exam.scores import Score, scores
 from envtuning.exam.session import Start
 from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting
+from envtuning.show.console import FittingTable
 from envtuning.show.pace import Pace
 from envtuning.studies.intervals import Interval
 
@@ -97,17 +98,17 @@ def verified(path: Path, console: Console) -> bool:
     return not faults
 
 
-def table(found: Sequence[Score], title: str) -> Table:
+def table(found: Sequence[Score], title: str) -> FittingTable:
     """A row for each engineer: success and gain by family, and the part of what an oracle gains."""
     names = list(found[0].families)
     made = Table(title=f"The exam: {title}", title_justify="left")
-    made.add_column("engineer", no_wrap=True)
-    made.add_column("reads")
+    headings = ["engineer", "reads"]
     for name in names:
-        made.add_column(f"{name}, %" if len(names) > 1 else "success, %", justify="right")
-        made.add_column("over best open loop", justify="right")
-    made.add_column("of the oracle's gain", justify="right")
-    made.add_column("failed", justify="right")
+        headings += [f"{name}, %" if len(names) > 1 else "success, %", "over best open loop"]
+    headings += ["of the oracle's gain", "failed"]
+    for heading in headings:
+        made.add_column(heading, justify="left" if heading in ("engineer", "reads") else "right", no_wrap=True)
+    rows = []
     for one in found:
         cells = [one.engineer, "" if one.engineer in BOUNDS else one.reads]
         for name in names:
@@ -115,7 +116,8 @@ def table(found: Sequence[Score], title: str) -> Table:
             cells += [f"{100 * of.success:.1f}{' ↓' if of.below_even else ''}", points(of.over_open_loop)]
         cells += [part_in_words(one.part), f"{one.failed} of {one.decided}" if one.failed else ""]
         made.add_row(*cells)
-    return made
+        rows.append(cells)
+    return FittingTable(made, headings, rows)
 
 
 def points(of: Interval) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from io import StringIO
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +27,30 @@ HTML_WIDTH = 160
 KEPT = "kept"
 IN_TRAINING = "*"  # after the rates of a stage that was not validated
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
+
+
+class FittingTable:
+    """A table where there is room for it, else its rows as blocks: no heading and no figure is ever cut."""
+
+    def __init__(self, table: Table, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.table, self.headings, self.rows = table, headings, rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        unbounded = options.update(max_width=10_000)
+        whole = Measurement.get(console, unbounded, self.table).maximum
+        if whole <= options.max_width:
+            yield self.table
+            return
+        if self.table.title:
+            yield Text(str(self.table.title), style="bold")
+        wide = max(len(heading) for heading in self.headings)
+        for name, *cells in self.rows:
+            yield Text(f"\n{name}")
+            yield from (
+                Text(f"  {heading:{wide}}  {cell}") for heading, cell in zip(self.headings[1:], cells) if cell.strip()
+            )
+        if self.table.caption:
+            yield Text(f"\n{self.table.caption}")
 
 
 def plain_table(title: str, caption: str | None = None) -> Table:

@@ -11,15 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from engineers.shared.counts import counted
 from envtuning import atomic
 from envtuning.loop.observer import Observer
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import COMPARISON
-from envtuning.show.console import in_words
+from envtuning.show.console import FittingTable, in_words
 from envtuning.studies import beyond, budget, closed_loop
 from envtuning.studies.closed_loop import Gain
 from envtuning.studies.intervals import Interval
@@ -104,7 +102,7 @@ def comparison_from(study: StudySpec, outcomes: Sequence[Outcome], further: Beyo
     )
 
 
-def tables(comparison: Comparison) -> list[Table]:
+def tables(comparison: Comparison) -> list[FittingTable]:
     """The table for a terminal, with the value of reading below it; the results beyond the target, if there are any, in another one."""
     title, caption, lines = _sheet(comparison)
     found = [drawn(lines, title, caption)]

@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from rich.table import Table
-
 from engineers.plain.open_loop import OPEN_LOOP
 from engineers.registry import tier_named
 from engineers.shared.counts import money
 from engineers.tiers import Tier
 from envtuning.runs.sections import EngineerSpec
-from envtuning.show.console import plain_table
+from envtuning.show.console import FittingTable, plain_table
 from envtuning.studies.closed_loop import Gain, best_reader, gain, lowest
 from envtuning.studies.intervals import FEWEST, Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
@@ -208,12 +206,12 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in ruled)
 
 
-def drawn(lines: Sequence[Sequence[str]], title: str, caption: str) -> Table:
-    """The table for a terminal."""
+def drawn(lines: Sequence[Sequence[str]], title: str, caption: str) -> FittingTable:
+    """The table for a terminal; blocks of lines where it is too wide for one."""
     head, *body = lines
     found = plain_table(title, caption)
     for heading in head:
         found.add_column(heading, justify="left" if heading == "arm" else "right", no_wrap=True)
     for line in body:
         found.add_row(*line)
-    return found
+    return FittingTable(found, head, body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +13,7 @@ import engineers
 from engineers import Proposal
 from engineers.proposal import Change, Usage
 from engineers.report import SliceResult
+from engineers.shared.terminal import TextConsole
 from envtuning import atomic
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Progress
@@ -20,6 +21,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, RunState, TestRecord
 from envtuning.show import console as shown
 from envtuning.show.terminal import LOG_WIDTH, make_console, print_error
+from envtuning.studies.table import drawn
 from envtuning.trainees import TraineeKind
 from envtuning.worlds.world import About
 from tests.envtuning.counting_runs import spec_of
@@ -169,7 +171,7 @@ def test_an_unfinished_stage_has_a_bar_and_is_said_when_it_goes_on(run, capsys):
 
 
 def test_on_a_terminal_the_running_stage_has_a_bar_and_names_stand_out(run):
-    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
+    console = Console(file=StringIO(), force_terminal=True, color_system="standard", width=100)
     observer = shown.ConsoleObserver(console)
     assert observer.status is not None
     heard: list[str] = []
@@ -192,7 +194,7 @@ def test_on_a_terminal_the_running_stage_has_a_bar_and_names_stand_out(run):
 
 
 def test_what_went_wrong_and_what_is_not_done_yet_look_it(run):
-    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
+    console = Console(file=StringIO(), force_terminal=True, color_system="standard", width=100)
     console.print(shown.run_table(run))
     told = console.file.getvalue()
     assert "\x1b[1mrun: " in told
@@ -256,7 +258,7 @@ good on 12 unseen boards: 16.7% after the first stage, 33.3% after the last
     assert shown.gain_line(run).endswith(
         "boards: 0.0% before the first stage, 16.7% after the first stage, 33.3% after the last"
     )
-    bold = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
+    bold = Console(file=StringIO(), force_terminal=True, color_system="standard", width=100)
     bold.print(shown.test_table(run))
     assert "\x1b[1m41.7% [19%, 68%]" in bold.file.getvalue()
     run.state.test = None
@@ -307,3 +309,16 @@ def test_a_log_is_not_taken_for_80_columns_and_a_terminal_for_what_it_is(monkeyp
     console = make_console()
     assert console._width == width
     assert console.soft_wrap
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 400])
+def test_a_table_that_is_too_wide_becomes_blocks_and_nothing_is_cut(width):
+    headings = ["arm", "success", "− best open loop", "last stage", "ignited after", "tests", "tokens", "optimal"]
+    rows = [[name, *["+12.3 (+4.5, +20.1)"] * (len(headings) - 1)] for name in ("uniform", "rising")]
+    paper = TextConsole(width=width, file=StringIO(), soft_wrap=True)
+    paper.print(drawn([headings, *rows], "a title", "what it means"))
+    said = paper.file.getvalue()
+    assert "…" not in said
+    assert all(said.count(word) >= 1 for word in (*headings[1:], "a title", "what it means", "uniform", "rising"))
+    assert said.count("+12.3 (+4.5, +20.1)") == 14
+    assert ("arm  " in said) == (width == 400)
