@@ -1,0 +1,69 @@
+"""A language model as the engineer of training by reward: its answers replay, and its table is on the page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.lazily import needed
+
+needed("torch", extra="exam")
+
+from benchmarks import reward_model, reward_study  # noqa: E402
+from benchmarks.reward_model import ASKED, MODEL, followed, lines, replayed, table  # noqa: E402
+from benchmarks.reward_study import LAST, RISING, Arm, Run, played  # noqa: E402
+from engineers.model.transcript import TranscriptError, read_transcript  # noqa: E402
+from envtuning.exam.families import LACKING, MASTERED  # noqa: E402
+from envtuning.exam.session import Start  # noqa: E402
+
+KIND = np.array([MASTERED, LACKING])
+
+
+def ends_at(success: list[float]) -> Run:
+    points = [{"updates": 720, "replies": LAST, "trained": 0, "drawn": [0, 0], "success": success}]
+    return Run(points, KIND)
+
+
+def test_the_table_has_the_model_s_difference_to_every_arm():
+    ends = {MODEL: ([1.0, 0.8], [1.0, 0.6], [1.0, 0.7]), RISING: ([1.0, 0.4], [0.9, 0.5], [1.0, 0.4])}
+    runs = {arm: [[ends_at(success)] for success in of] for arm, of in ends.items()}
+    rows = table(runs, LAST)
+    assert rows[MODEL]["all"] == pytest.approx(0.85)
+    assert rows[MODEL]["lacking"] == pytest.approx(0.7)
+    assert rows[RISING]["model_minus"]["mean"] == pytest.approx(0.15)
+    model, rising = lines(rows)
+    assert model == f"| {MODEL} | 85.0 | 70.0 | 70.0 |  |"
+    assert rising.startswith("| rising | 70.0 | 43.3 | 43.3 | +15.0 ")
+
+
+def test_every_training_has_the_model_s_eleven_answers():
+    for root in ASKED:
+        assert [one.stage for one in read_transcript(reward_model.TRANSCRIPTS / str(root))] == list(range(11))
+
+
+@pytest.fixture
+def soon_over(monkeypatch):
+    """Runs of two stages."""
+    monkeypatch.setattr(reward_study, "LAST", 2 * reward_study.STAGE)
+    monkeypatch.setattr(reward_study, "TESTED", (90,))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("exam_roots", "soon_over")
+def test_an_engineer_is_followed_as_in_the_study():
+    points, refused = followed("rising", ASKED[0])
+    assert (points, refused) == (played((Arm("rising"), Start(ASKED[0]))), [])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("exam_roots", "soon_over")
+@pytest.mark.filterwarnings("ignore:.*gave no usable config")
+def test_a_replay_that_does_not_fit_is_refused(tmp_path, monkeypatch):
+    there = reward_model.TRANSCRIPTS
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / str(ASKED[0])).symlink_to(there / str(ASKED[1]))  # the answers of another training
+    monkeypatch.setattr(reward_model, "TRANSCRIPTS", tmp_path / "elsewhere")
+    monkeypatch.setattr(reward_model, "HERE", tmp_path / "benchmarks")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TranscriptError, match=f"root {ASKED[0]} does not replay"):
+        replayed(ASKED[0])
