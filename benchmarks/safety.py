@@ -5,7 +5,7 @@ development families of the exam and its family ``null``, five small worlds of t
 this), and the newcomer's four arithmetic tasks. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points.
 Ten seeds are played first, and ten more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided counts
 as not safe. On the newcomer's tasks it takes thirty seeds at least, none more than 10 points below even draws, and no task given up for
-good. An engineer is safe if it is safe on every ground, so the levels are not corrected for their number. Nor are they for looking up to
+good. (How often two runs of even draws lie so far apart is reported beside it. It was added after ten seeds.) An engineer is safe if it is safe on every ground, so the levels are not corrected for their number. Nor are they for looking up to
 four times at the same ground, so a bound close to -2 should be read with care.
 
 Every run is kept in ``runs/safety``: after a kill, the same command continues.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -158,12 +159,19 @@ def decided(ground: Ground, engineer: str, most: int) -> dict[str, Any]:
             "over_even": asdict(t_mean(found.over)) | {"bound": found.low, "worst": min(found.over)},
             "per_seed": np.round(found.over, 4).tolist(),
             "given_up": found.given_up,
+            "chance_of_worst": apart(found.even, -ground.worst),
             "verdict": verdict(found, ground),
         }
         print(line(ground.name, told), flush=True)
-        if told["verdict"] != "undecided":
+        if told["verdict"] != "undecided" and count >= ground.enough:
             break
     return told
+
+
+def apart(ends: Sequence[float], much: float) -> float:
+    """In how many of two runs of even draws the first ends so much below the second, by the draw of the seeds alone."""
+    pairs = list(permutations(ends, 2))
+    return sum(one - other < -much for one, other in pairs) / len(pairs)
 
 
 def line(name: str, told: dict[str, Any]) -> str:

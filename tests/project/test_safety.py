@@ -41,6 +41,19 @@ def test_a_single_bad_seed_or_a_task_given_up_is_enough():
     assert Found(EVEN, steady, [3]).unsafe(-0.1)
 
 
+def test_how_often_even_draws_lie_apart_counts_ordered_pairs():
+    assert safety.apart([0.9, 0.7, 0.65], 0.1) == 2 / 6  # .7 and .65 below .9
+    assert safety.apart([0.9, 0.9], 0.1) == 0
+
+
+def test_a_bad_seed_does_not_end_the_count_before_the_ground_has_enough():
+    def ends(engineer: str, seeds: range) -> list[float]:
+        return [0.5 if engineer == "uniform" or seed else 0.3 for seed in seeds]
+
+    told = safety.decided(safety.Ground("any", ends, enough=30, worst=-0.1), "reader", 40)
+    assert (told["seeds"], told["verdict"]) == (30, "not safe")
+
+
 def test_ground_by_ground_ten_seeds_are_added_while_nothing_is_shown():
     asked = []
 
