@@ -137,8 +137,8 @@ def test_a_page_and_a_terminal_have_the_same_cells():
     assert page[0] == lines[0]
     assert page[2] == ["`rules`", *lines[1][1:]]
     shown = drawn(lines, "title", "caption")
-    assert [column.header for column in shown.columns] == lines[0]
-    assert [next(iter(column.cells)) for column in shown.columns] == lines[1]
+    assert [column.header for column in shown.table.columns] == lines[0]
+    assert [next(iter(column.cells)) for column in shown.table.columns] == lines[1]
 
 
 @pytest.mark.parametrize(("best", "remarked"), [(0.049, True), (0.05, False)])
@@ -146,5 +146,5 @@ def test_where_nothing_was_learnt_the_table_says_that_it_compares_nothing(best, 
     found = [replace(ROW, success=Interval(rate, None, None)) for rate in (0.0, best)]
     caption = tables(
         Comparison("mine", HEADINGS, 1, "tokens", None, found, [], "mine", "", (0,), None, "", {}, {}, {})
-    )[0].caption
+    )[0].table.caption
     assert ("None reaches 5%" in caption) == remarked
