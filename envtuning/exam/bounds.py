@@ -125,6 +125,7 @@ FOUND: dict[str, tuple[Arm, Arm]] = {  # of each family, the best open loop and 
     "coins": (Blocks(2, False, 0.4), Oracle(0.5, 1.0)),
     "null": (WarmUp(1 / 2, 0.0), Oracle(0.05, 1.0)),
     "by-reward": (WarmUp(1 / 2, 0.2), Oracle(0.1, 1.0)),
+    "reasoning": (Blocks(4, False, 0.2), Oracle(0.05, 1.0)),
     "drawn-1": (WarmUp(1 / 3, 0.2), Oracle(0.4, 1.0)),
     "drawn-2": (WarmUp(1 / 3, 0.2), Oracle(0.5, 0.34)),
     "drawn-3": (Blocks(4, False, 0.4), Oracle(0.3, 0.5, True)),
