@@ -10,6 +10,9 @@ Two questions, each on both families: is the one-sided 95 % bound of the gain of
 success and score over success alone? Besides: does the control end above the best open loop, how far is ``once`` from ``rising``, and how far is
 the best rule that reads successes alone?
 
+Two more controls were added after the results: the mean rates of five other runs (false, but not those of any one run), and the score of an
+answer to another task of the same kind. They are not part of a question.
+
 The rule itself was chosen among about 35 by hand, on the roots 200 to 207 of the same families.
 """
 
@@ -46,7 +49,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 TUNED: tuple[tuple[str, Reads], ...] = (("rising", "scores"), ("rising", "success"), ("once", "success"))
 RIVALS: tuple[tuple[str, Reads], ...] = (("reader", "scores"), ("reader", "success"))
-CONTROLS: tuple[Reads, ...] = ("yoked",)
+CONTROLS: tuple[Reads, ...] = ("yoked", "mean of others", "shuffled scores")
 
 
 def papers_of(
