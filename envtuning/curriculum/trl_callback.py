@@ -28,7 +28,7 @@ Rewards = Callable[..., list[float]]  # a reward function of TRL
 
 
 class Prompts(Protocol):
-    """The source of the trainer's prompts: ``mapf_frozenlake.text.trl.LakePrompts``, ``TextPrompts``, or your own."""
+    """The source of the trainer's prompts: ``LakePrompts``, ``TextPrompts``, ``DatasetPrompts``, or your own."""
 
     def set_config(self, config: Any) -> None: ...
 
@@ -49,10 +49,11 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
 
     ``rewards(function)`` wraps the trainer's reward function. A reply's slice is in the dataset's column ``slice``, or in its row's
     ``metadata``; its score is the reward, cut to 0 to 1; it is a success if ``success(reward)``, unless told if the reward is at least
-    1. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE``.
+    1. Of several reward functions, wrap the one that says so: their weights do not matter, and a second one would count each reply
+    twice. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE``.
 
     TRL's data loader is one batch ahead. Replies to prompts that were drawn from an earlier config do not count: rows of our own
-    prompts say their ``version``; for others, the batch after a swap is left out.
+    prompts say their version; for others, the batch after a swap is left out.
 
     The curriculum's state is in each checkpoint's ``trainer_state.json``. Training from a checkpoint continues with it.
 
@@ -84,14 +85,18 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         return counted
 
     def _count(self, paid: Sequence[float | None], columns: Mapping[str, Any]) -> None:
-        rows: Sequence[Mapping[str, Any]] = columns.get("metadata") or [{}] * len(paid)
+        told = columns.get("metadata") or [{}] * len(paid)
+        rows: list[Mapping[str, Any]] = [
+            row if isinstance(row, Mapping) else {} for row in told
+        ]  # a user's may be anything
         slices = columns.get("slice") or [row.get("slice", WHOLE) for row in rows]
+        versions = columns.get("config_version") or [row.get("version") for row in rows]
         by_slice: dict[str, list[bool]] = {}
-        for reward, name, row in zip(paid, slices, rows, strict=True):
+        for reward, name, version in zip(paid, slices, versions, strict=True):
             if reward is None:  # the function does not judge this row
                 continue
             outcome = Outcome(str(name), bool(self.success(reward)), min(max(float(reward), 0.0), 1.0))
-            self._paid.append(_Paid(outcome, row.get("version")))
+            self._paid.append(_Paid(outcome, version))
             by_slice.setdefault(outcome.slice, []).append(outcome.success)
         if (log := columns.get("log_metric")) is not None:
             for name, won in by_slice.items():
