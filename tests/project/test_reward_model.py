@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,8 @@ from tests.lazily import needed
 needed("torch", extra="exam")
 
 from benchmarks import reward_model, reward_study  # noqa: E402
+from benchmarks._points import in_points  # noqa: E402
+from benchmarks._record import RESULTS  # noqa: E402
 from benchmarks.reward_model import ASKED, MODEL, followed, lines, replayed, table  # noqa: E402
 from benchmarks.reward_study import LAST, RISING, Arm, Run, played  # noqa: E402
 from engineers.model.transcript import TranscriptError, read_transcript  # noqa: E402
@@ -39,6 +43,18 @@ def test_the_table_has_the_model_s_difference_to_every_arm():
 def test_every_training_has_the_model_s_eleven_answers():
     for root in ASKED:
         assert [one.stage for one in read_transcript(reward_model.TRANSCRIPTS / str(root))] == list(range(11))
+
+
+def test_the_page_has_what_is_stored():
+    text = (RESULTS.parents[1] / "docs" / "reward.md").read_text(encoding="utf-8")
+    page = " ".join(text.split())
+    tables = json.loads((RESULTS / "reward_model.json").read_text(encoding="utf-8"))["figures"]["tables"]
+    half, end = tables["92160 replies"], tables["184320 replies"]
+    assert "\n".join(lines(half)) in text
+    gains = {arm: in_points(row["model_minus"]) for arm, row in half.items() if row["model_minus"]}
+    assert f"{gains['even draws']} points above even draws, and {gains['oracle']} from the oracle" in page
+    assert f"From `rising` it is {gains['rising']}" in page
+    assert f"it is {in_points(end['even draws']['model_minus'])} from even draws" in page
 
 
 @pytest.fixture

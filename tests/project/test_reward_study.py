@@ -206,14 +206,15 @@ def test_the_page_has_the_stored_tables():
 
 def test_the_page_claims_what_is_stored():
     end, half = STORED["tables"]["184320 replies"], STORED["tables"]["92160 replies"]
-    refilled, over = f"minus {EVEN_REFILL}", "rising minus it"
-    assert f"`rising` ends {in_points(STORED['primary'])} points from even draws with refill" in PAGE
-    assert f"plain even draws end {in_points(end[EVEN][refilled]['all'])} points from them" in PAGE
-    assert f"`rising` ends {in_points(end[EVEN][over]['all'])} points at the end" in PAGE
-    assert f"It was {in_points(half[EVEN][over]['all'])} points ahead" in PAGE
-    assert f"`rising` ends {in_points(STORED['at the higher rate'])} points from even draws with refill" in PAGE
-    faster = half[EVEN + ", higher rate"]["rising, higher rate minus it"]["all"]
-    assert f"it was {in_points(faster)} points from plain ones" in PAGE
+    refilled, faster = f"minus {EVEN_REFILL}", ", higher rate"
+    assert f"`rising` ends {in_points(STORED['primary'])} points above even draws with refill" in PAGE
+    assert f"plain even draws end {in_points(end[EVEN][refilled]['all'])} points above them" in PAGE
+    for rate, kind in (("", "the family's rate"), (faster, "three times the rate")):
+        over = f"{RISING}{rate} minus it"
+        for measure, what in (("all", "all tasks"), ("lacking", "the lacking ones"), ("worst", "the worst four")):
+            told = [in_points(at[EVEN + rate][over][measure]) for at in (half, end)]
+            assert f"| {what}, {kind} | {' | '.join(told)} |" in PAGE
+    assert end[EVEN + faster]["all"] <= end[EVEN]["all"]
     made = [round(end[arm]["updates"]) for arm in (EVEN_REFILL, EVEN)]
     assert "refill makes {} updates where even draws make {}".format(*made) in PAGE
     assert {EVEN, "learnability"} <= set(STORED["simple rules that do as well"])

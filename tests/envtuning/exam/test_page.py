@@ -18,9 +18,10 @@ from benchmarks import exam_model, exam_rules, exam_table  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
 from envtuning.exam.bounds import FOUND, OPEN_LOOPS, ORACLES  # noqa: E402
-from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT, REQUIRED, named  # noqa: E402
+from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT, NULL, REQUIRED, named  # noqa: E402
 from envtuning.exam.hall import WITHOUT_A_MODEL  # noqa: E402
 from envtuning.exam.sitting import BOUNDS, Paper, sit  # noqa: E402
+from envtuning.studies.closed_loop import lower_bound  # noqa: E402
 from envtuning.studies.intervals import t_mean  # noqa: E402
 
 STORED = json.loads((RESULTS / "exam_ground.json").read_text(encoding="utf-8"))["figures"]["families"]
@@ -73,6 +74,12 @@ def test_what_was_measured_is_what_is_stored():
     assert settings == {name: getattr(default, name) for name in settings}
 
 
+def gains_of(opened: dict, ours: str, theirs: str, family: str) -> list[float]:
+    """Of an engineer over another, by root."""
+    pairs = zip(opened[ours]["per_root"][family], opened[theirs]["per_root"][family], strict=True)
+    return [one - other for one, other in pairs]
+
+
 def test_held_out_families_are_reported_whatever_came():
     opened = TABLE["opened"]
     for family in opened["rising"]["families"]:
@@ -83,6 +90,10 @@ def test_held_out_families_are_reported_whatever_came():
             f"`{engineer}` takes {100 * part['mean']:.0f} % ({100 * part['low']:.0f}, {100 * part['high']:.0f})" in PAGE
         )
     assert f"{100 * opened['rising']['bound_over_even_on_null']:+.1f}" in PAGE
+    for family, other in (("coins", "reader"), ("drawn-4", "even"), ("drawn-6", "even")):
+        assert in_points(asdict(t_mean(gains_of(opened, "rising", other, family)))) in PAGE
+    for family in opened["rising"]["families"].keys() - {"coins", NULL}:
+        assert lower_bound(gains_of(opened, "rising", "reader", family)) > 0
     closed = {family.name for family in HELD_OUT} - opened["rising"]["families"].keys()
     assert all(f"`{name}` was not opened" in PAGE for name in closed)
 
