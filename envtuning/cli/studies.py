@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,15 +21,19 @@ from envtuning.cli.arguments import (
 )
 from envtuning.cli.base import app, console
 from envtuning.cli.runs import note_out_of_reach
+from envtuning.loop.observer import Observers
 from envtuning.runs.spec import SpecError, keys_of, load_spec
 from envtuning.show.console import ConsoleObserver
+from envtuning.show.pace import Pace
+from envtuning.show.pulse import Pulse
 from envtuning.studies import beyond
 from envtuning.studies.compare import comparison_of, tables, write
 from envtuning.studies.preregistered import EXAMPLE, StudySpec, load_study, part_of
-from envtuning.studies.study import execute, raise_unless_comparable
+from envtuning.studies.study import Arms, Job, execute, raise_unless_comparable
 
 ENGINEERS = f"fixed,random,uniform,{DEFAULT_ENGINEER}"
 SEEDS = "3"
+NAMED = 4  # of the runs at work; a cluster may have hundreds
 
 
 def print_example(asked: bool) -> None:
@@ -86,27 +91,50 @@ def compare(
         study = StudySpec.of(spec, names, chosen)
         arms = study.specs()
     folder = out or Path("runs/compare") / study.name
-    if not table:
-        plans = raise_unless_comparable(arms)
-        beyond.raise_unless_playable(study, plans)
-        note_out_of_reach(*plans.values())
-        alone = jobs == 1 and not ray  # then the events inside a run can be shown
-        execute(
-            arms,
-            chosen,
-            folder,
-            jobs=jobs,
-            ray=ray,
-            observer=ConsoleObserver(console) if alone else None,
-            began=lambda job: None if alone else console.print(f"started {job.folder}"),
-            ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})"),
-        )
-    result = comparison_of(study, folder)
+    with Pulse(console) as pulse:
+        if not table:
+            pulse.now("the arms are checked")
+            plans = raise_unless_comparable(arms)
+            beyond.raise_unless_playable(study, plans)
+            note_out_of_reach(*plans.values())
+            carry_out(arms, chosen, folder, pulse, jobs=jobs, ray=ray)
+        pulse.now("the table is made")
+        result = comparison_of(study, folder)
     for found in tables(result):
         console.print(found)
     console.print(f"figures: {write(result, folder)}")
     again = "".join(f" --trust {name}" for name in trust or ())
     console.print(f"`envtuning report {folder}{again}` puts all runs on one page")
+
+
+def carry_out(arms: Arms, seeds: Sequence[int], folder: Path, pulse: Pulse, *, jobs: int, ray: bool) -> None:
+    """Do all unfinished runs, and tell of each. One at a time tells what happens inside; several tell which are at work."""
+    alone = jobs == 1 and not ray
+    at_work: list[Path] = []
+
+    def began(job: Job) -> None:
+        if not alone:
+            at_work.append(job.folder)
+            console.print(f"started {job.folder}")
+            pulse.now(in_brief(at_work))
+
+    def ended(job: Job, pace: Pace) -> None:
+        console.print(f"finished {job.folder} ({pace})")
+        if not alone:
+            at_work.remove(job.folder)
+            pulse.now(in_brief(at_work))
+
+    observer = Observers([pulse, ConsoleObserver(console)]) if alone else None
+    execute(arms, seeds, folder, jobs=jobs, ray=ray, observer=observer, began=began, ended=ended)
+
+
+def in_brief(at_work: Sequence[Path]) -> str:
+    """``at work: rules/seed0, fixed/seed1 and 3 more``."""
+    if not at_work:
+        return "the processes end"
+    named = ", ".join("/".join(folder.parts[-2:]) for folder in at_work[:NAMED])
+    more = f" and {len(at_work) - NAMED} more" if len(at_work) > NAMED else ""
+    return f"at work: {named}{more}"
 
 
 def seeds_of(study: StudySpec, wanted: str | None) -> list[int]:

@@ -294,8 +294,11 @@ class ConsoleObserver(Observer):
 
     def engineer_asked(self, stage: Stage, name: str) -> None:
         self.console.print(Text.assemble("asking ", (name, "bold"), " …"))
+        self._turn()
 
     def engineer_answered(self, stage: Stage, choice: Choice) -> None:
+        if self.status is not None:
+            self.status.stop()
         if choice.proposal and not choice.proposal.reasons:
             self.console.print("  nothing is changed")
         for change in choice.proposal.reasons if choice.proposal else []:
@@ -307,6 +310,13 @@ class ConsoleObserver(Observer):
 
     def test_opened(self, cases: int) -> None:
         self.console.print(f"opening the test suite: {counted(cases, self.run.plan.world.about.case)}")
+        self._turn()
+
+    def _turn(self) -> None:
+        """On a terminal something moves while nothing is counted."""
+        if self.status is not None:
+            self.status.update("")
+            self.status.start()
 
     def run_left(self) -> None:
         if self.status is not None:

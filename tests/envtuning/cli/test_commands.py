@@ -172,8 +172,8 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
 
     def execute(*given: Any, began: Any, ended: Any, **how: Any) -> None:
         asked.append((*given, *how.values()))
-        began(SimpleNamespace(folder="FOLDER"))
-        ended(SimpleNamespace(folder="FOLDER"), "1 of 6")
+        began(SimpleNamespace(folder=Path("FOLDER")))
+        ended(SimpleNamespace(folder=Path("FOLDER")), "1 of 6")
 
     monkeypatch.setattr(envtuning.cli.studies, "execute", execute)
     monkeypatch.setattr(envtuning.cli.studies, "raise_unless_comparable", lambda arms: {})
