@@ -324,3 +324,30 @@ def test_a_table_that_is_too_wide_becomes_blocks_and_nothing_is_cut(width):
     assert all(said.count(word) >= 1 for word in (*headings[1:], "a title", "what it means", "uniform", "rising"))
     assert said.count("+12.3 (+4.5, +20.1)") == 14
     assert ("arm  " in said) == (width == 400)
+
+
+@pytest.mark.parametrize("width", [40, 80, 400])
+def test_the_exams_table_cuts_nothing_either(width):
+    pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[exam]'")
+    from envtuning.cli.exam_report import table
+    from envtuning.studies.intervals import Interval
+
+    of = SimpleNamespace(success=0.5, below_even=True, over_open_loop=Interval(0.012, -0.034, 0.056))
+    score = SimpleNamespace(
+        engineer="rules", reads="shuffled scores", families={"codes-slow": of, "null": of}, part=Interval(0.31, 0.1, 0.5), failed=2, decided=20
+    )  # fmt: skip
+    paper = TextConsole(width=width, file=StringIO(), soft_wrap=True)
+    paper.print(table([score], "4 roots"))
+    said = paper.file.getvalue()
+    assert "…" not in said
+    headings = ("reads", "codes-slow, %", "null, %", "over best open loop", "of the oracle's gain", "failed")
+    figures = (
+        "rules",
+        "shuffled scores",
+        "50.0 ↓",
+        "+1.2 (-3.4, +5.6)",
+        "31 % (10, 50)",
+        "2 of 20",
+        "The exam: 4 roots",
+    )
+    assert [word for word in (*headings, *figures) if word not in said] == []
