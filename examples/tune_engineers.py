@@ -4,7 +4,10 @@ python examples/tune_engineers.py --preset scripted --out runs/search    # about
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 from ray import tune
 
@@ -39,10 +42,21 @@ def main(
             run_config=tune.RunConfig(name="search", storage_path=str(place), verbose=1),
         )
     results = tuner.fit()
-    best = results.get_best_result()
-    print(f"best: {best.metrics['valid_rate']:.3f} valid by {best.config['engineer']}, seed {best.config['seed']}")
-    print(f"its run: {best.metrics['run']}")
+    for line in by_engineer([result.metrics for result in results if not result.error]):
+        print(line)
     return results
+
+
+def by_engineer(trials: Sequence[dict[str, Any]]) -> list[str]:
+    """A line for each engineer, the best mean first. The best single trial would be the luckiest seed."""
+    rates: dict[str, list[float]] = {}
+    for trial in trials:
+        rates.setdefault(trial["config"]["engineer"], []).append(trial["valid_rate"])
+    ordered = sorted(rates.items(), key=lambda item: -fmean(item[1]))
+    return [
+        f"{name}: {fmean(found):.3f} valid, the mean of {len(found)} trials ({min(found):.3f} to {max(found):.3f})"
+        for name, found in ordered
+    ]
 
 
 if __name__ == "__main__":

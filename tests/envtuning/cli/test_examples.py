@@ -34,6 +34,17 @@ def test_tune_engineers(ray_session, tmp_path):
     assert {result.metrics["run"] for result in again} == {result.metrics["run"] for result in results}
 
 
+@pytest.mark.ray
+def test_a_search_tells_of_engineers_and_not_of_the_luckiest_seed():
+    pytest.importorskip("ray", reason="needs Ray: pip install 'mapf-frozenlake[rllib]'")
+    found = [("rules", 0.2), ("fixed", 0.5), ("rules", 0.9), ("fixed", 0.7)]
+    trials = [{"valid_rate": rate, "config": {"engineer": name}} for name, rate in found]
+    assert load("tune_engineers").by_engineer(trials) == [
+        "fixed: 0.600 valid, the mean of 2 trials (0.500 to 0.700)",
+        "rules: 0.550 valid, the mean of 2 trials (0.200 to 0.900)",
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize("page", ["training.md", "trainees.md"])
