@@ -43,8 +43,10 @@ class Sheet(NamedTuple):
 SHEETS = {
     "scores": Sheet("codes-slow", "scores"),
     "again": Sheet("codes-slow", "scores"),  # four of these roots, asked a second time
+    "third": Sheet("codes-slow", "scores"),  # the same four, asked a third time
     "success": Sheet("codes-slow", "success"),
     "yoked": Sheet("codes-slow", "yoked"),
+    "reasoning": Sheet("reasoning", "scores"),  # tasks that nobody made for this
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -194,8 +195,9 @@ def _factory(name: str) -> Callable[..., Engineer]:
         return point.load()
     if ":" in backend:
         return _imported(backend)
+    close = "".join(f" (did you mean {one}?)" for one in get_close_matches(backend, available(), 1))
     raise UnknownEngineer(
-        f"engineer {backend!r} is unknown: give one of {', '.join(available())}, or your own as 'package.module:factory'"
+        f"engineer {backend!r} is unknown{close}: give one of {', '.join(available())}, or your own as 'package.module:factory'"
     )
 
 

@@ -50,7 +50,9 @@ class RisingEngineer(ShareRule):
         slices, design = find_slices(knobs), Design()
         stages = [(whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(piece.name, stages, report) for piece in slices}
-        design.share_out(slices, shared(kinds, self.kept(report), self.flat), kinds)
+        last = stages[-1][0]
+        reasons = {name: f"{kind}{as_shown(last.get(name), report)}" for name, kind in kinds.items()}
+        design.share_out(slices, shared(kinds, self.kept(report), self.flat), reasons)
         return design
 
     def kept(self, report: StageReport) -> float:
@@ -119,6 +121,14 @@ def whole(record: StageRecord, report: StageReport) -> Results:
 def score_of(row: SliceResult, report: StageReport) -> float:
     """The mean score; where there is none, success."""
     return row.score if row.score is not None else row.rate(report.objective) or 0.0
+
+
+def as_shown(row: SliceResult | None, report: StageReport) -> str:
+    """What a stage showed of a slice, for a reason."""
+    if row is None:
+        return ": no data in this stage"
+    score = "" if row.score is None else f", score {row.score:.2f}"
+    return f": success {row.rate(report.objective) or 0.0:.2f}{score} of {row.episodes}"
 
 
 def shared(kinds: Mapping[str, str], keep: float, flat: float) -> dict[str, float]:

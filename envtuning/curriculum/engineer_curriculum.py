@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +21,7 @@ from pydantic import BaseModel
 import engineers
 from engineers.engineer import Engineer, as_engineer
 from engineers.guard import NO_GUARD, Guard
-from engineers.knobs import KnobError, dump, find_knobs
+from engineers.knobs import KnobError, dump, find_knobs, leaves
 from engineers.model.engineer import ModelEngineer
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange, read_transcript
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 Unit = Literal["episodes", "iterations", "steps"]
 UNITS: tuple[Unit, ...] = ("episodes", "iterations", "steps")
 QUESTIONS = 20  # to a language model, unless told
+TOLD = 4  # changes of a stage, in a line
 
 
 class EngineerCurriculum(Curriculum):
@@ -109,7 +111,48 @@ class EngineerCurriculum(Curriculum):
             raise SpecError(str(error)) from error
         first.check_askable()
         self.name = first.name
+        if target is not None:
+            self._say_what_stays(first, target)
         self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
+
+    def __str__(self) -> str:
+        """A line for each stage: what was trained on, how it went, and what the engineer changed after it."""
+        told = [
+            f"{self.name}: {len(self.history)} stages, {len(self.proposals)} proposals, {len(self.incidents)} incidents"
+        ]
+        configs = [leaves(dict(record.config)) for record in self.history] + [leaves(dump(self.config))]
+        for record, (before, after) in zip(self.history, pairwise(configs), strict=True):
+            success = ", ".join(
+                f"{row.name} {_in_figures(row.rate('success_rate'))}" for row in record.training_results
+            )
+            turned = [
+                f"{path} {_in_figures(old)} → {_in_figures(after[path])}"
+                for path, old in before.items()
+                if after.get(path) != old
+            ]
+            more = f" and {len(turned) - TOLD} more" if len(turned) > TOLD else ""
+            amount = f"{record.cost.get(self.unit, 0):,.0f} {self.unit}"
+            told.append(
+                f"stage {record.stage}: {amount}, success {success or 'unknown'}; {', '.join(turned[:TOLD]) or 'no change'}{more}"
+            )
+        return "\n".join(told)
+
+    def _say_what_stays(self, engineer: Engineer, target: BaseModel) -> None:
+        """A run that can never reach its target looks like one that works."""
+        lacking = sorted(set(Slices(target).names) - set(self.slices.names))
+        if lacking and lacking != [WHOLE]:
+            warnings.warn(
+                f"the target has the slice {lacking[0]!r}, and the config has {', '.join(self.slices.names):.200}: no engineer adds a slice, so "
+                "begin with all of the target's (a share of 0 will do)",
+                stacklevel=3,
+            )
+        elif stays := engineer.never_turned(self.config, target):
+            more = f" and {len(stays) - TOLD} more" if len(stays) > TOLD else ""
+            warnings.warn(
+                f"{self.name} turns shares alone, and the target also differs in {', '.join(stays[:TOLD])}{more}: training stays as it begins "
+                "there; `rules` and `reader` turn these, too",
+                stacklevel=3,
+            )
 
     # Outcomes
 
@@ -330,6 +373,10 @@ class _Question:
 
     def _answered(self, ask: Any) -> None:
         self.answer = ask(self.report)
+
+
+def _in_figures(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _raise_unless_fit(config: Any, target: Any, every: Any, editable: Any) -> None:

@@ -50,7 +50,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     ``rewards(function)`` wraps the trainer's reward function. A reply's slice is in the dataset's column ``slice``, or in its row's
     ``metadata``; its score is the reward, cut to 0 to 1; it is a success if ``success(reward)``, unless told if the reward is at least
     1. Of several reward functions, wrap the one that says so: their weights do not matter, and a second one would count each reply
-    twice. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE``.
+    twice. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE``, ``share/SLICE`` and ``stage``.
 
     TRL's data loader is one batch ahead. Replies to prompts that were drawn from an earlier config do not count: rows of our own
     prompts say their version; for others, the batch after a swap is left out.
@@ -101,6 +101,17 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         if (log := columns.get("log_metric")) is not None:
             for name, won in by_slice.items():
                 log(f"success/{name}", sum(won) / len(won))
+            for name, value in self._standing().items():
+                log(name, value)
+
+    def _standing(self) -> dict[str, float]:
+        """The stage and the shares. TRL logs the mean over processes, and only the main one's curriculum knows them."""
+        from accelerate import PartialState
+
+        if PartialState().num_processes > 1:
+            return {}
+        told = self.curriculum.metrics()
+        return {name: value for name, value in told.items() if name == "stage" or name.startswith("share/")}
 
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if any("async" in kind.__name__.lower() for kind in type(args).__mro__):

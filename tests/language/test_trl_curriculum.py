@@ -119,6 +119,10 @@ def test_the_engineer_reads_exactly_what_was_paid_for_prompts_of_the_config_in_f
     assert whole.prompts.get_config() == whole.curriculum.config != CONFIG
     logged = [entry for entry in whole.trainer.state.log_history if "success/odd" in entry or "success/even" in entry]
     assert len(logged) == 6
+    stages = [entry["stage"] for entry in logged]
+    assert stages == sorted(stages)
+    assert stages[-1] > 0
+    assert all(entry["share/odd"] + entry["share/even"] == pytest.approx(1) for entry in logged)
 
 
 def test_an_engineer_of_the_package_makes_three_configs(model, tmp_path):

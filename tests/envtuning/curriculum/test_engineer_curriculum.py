@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -358,6 +359,37 @@ def test_wrong_arguments_are_refused_at_once():
         curriculum.observe(Outcome("all", True, 1.0))
     with pytest.raises(SpecError, match="slice 'banana'"):
         curriculum.observe_many(["easy", "banana"], [True, True])
+
+
+class Ship(Piece):
+    wind: float = Field(0.0, ge=0.0, le=1.0, description="Strength of the wind.")
+
+
+class Ships(BaseModel):
+    ships: dict[str, Ship]
+
+
+def test_a_target_that_the_engineer_never_reaches_is_said_at_once():
+    start = Ships(ships={"light": Ship(), "heavy": Ship()})
+    windy = Ships(ships={"light": Ship(wind=0.5), "heavy": Ship(wind=0.5)})
+    with pytest.warns(UserWarning, match=r"rising turns shares alone, .*ships.light.wind, ships.heavy.wind: .*`rules`"):
+        EngineerCurriculum("rising", start, target=windy)
+    with pytest.warns(UserWarning, match="the target has the slice 'medium', and the config has heavy, light"):
+        EngineerCurriculum("rules", start, target=Ships(ships={"medium": Ship()}))
+    shared = Ships(ships={"light": Ship(share=0.5), "heavy": Ship()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EngineerCurriculum("rules", start, target=windy)
+        EngineerCurriculum("rising", start, target=shared)
+
+
+def test_in_print_every_stage_is_a_line():
+    curriculum = EngineerCurriculum(Stub(), Tasks(), every=30)
+    fed(curriculum, 75)
+    head, first, second = str(curriculum).splitlines()
+    assert head == "stub: 2 stages, 2 proposals, 0 incidents"
+    assert first == "stage 0: 30 episodes, success easy 0.9, hard 0.1, middle 0.2; easy.share 1 → 0.5"
+    assert second.startswith("stage 1: 30 episodes, success easy 0.9, ")
 
 
 def test_a_damaged_state_is_refused_with_its_file(tmp_path):
