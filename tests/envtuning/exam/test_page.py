@@ -67,6 +67,10 @@ def test_what_was_measured_is_what_is_stored():
         assert found["rows"]["rising, scores"]["over_best_open_loop"]["bound"] > 0
         assert found["scores_over_success_alone"]["bound"] > 0
         assert found["rows"]["rising, yoked"]["over_best_open_loop"]["low"] < 0
+        for control in ("mean of others", "shuffled scores"):
+            assert in_points(found["rows"][f"rising, {control}"]["over_best_open_loop"]) in PAGE
+        assert found["rows"]["rising, mean of others"]["over_best_open_loop"]["low"] < 0
+        assert found["rows"]["rising, shuffled scores"]["over_best_open_loop"]["low"] > 0
     tried = [len(RULES["on_tuning_roots"][arm]) for arm in ("rising, scores", "rising, success", "once, success")]
     assert tried == [24, 24, 12]
     default = engineers.make("rising")
@@ -90,10 +94,14 @@ def test_held_out_families_are_reported_whatever_came():
             f"`{engineer}` takes {100 * part['mean']:.0f} % ({100 * part['low']:.0f}, {100 * part['high']:.0f})" in PAGE
         )
     assert f"{100 * opened['rising']['bound_over_even_on_null']:+.1f}" in PAGE
-    for family, other in (("coins", "reader"), ("drawn-4", "even"), ("drawn-6", "even")):
+    for family, other in (("coins", "reader"), ("drawn-4", "even"), ("drawn-6", "even"), ("reasoning", "even")):
         assert in_points(asdict(t_mean(gains_of(opened, "rising", other, family)))) in PAGE
     for family in opened["rising"]["families"].keys() - {"coins", NULL}:
         assert lower_bound(gains_of(opened, "rising", "reader", family)) > 0
+    assert in_points(asdict(t_mean(gains_of(opened, "oracle", "even", "reasoning")))) in PAGE
+    over = {name: row["over_open_loop"] for name, row in opened["rising"]["families"].items()}
+    assert {name for name, gain in over.items() if gain["low"] <= 0} == {"reasoning", NULL}
+    assert all(opened[name]["families"]["reasoning"]["over_open_loop"]["low"] < 0 for name in exam_table.OPENED)
     closed = {family.name for family in HELD_OUT} - opened["rising"]["families"].keys()
     assert all(f"`{name}` was not opened" in PAGE for name in closed)
 
