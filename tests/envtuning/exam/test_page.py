@@ -119,6 +119,13 @@ def test_what_a_model_gained_is_what_is_stored():
     assert f"it gains {100 * MODEL['scores']['part_of_the_oracles_gain']:.0f} % of what the oracle gains" in PAGE
     over = {name: found["rows"]["best open loop"]["model_minus"] for name, found in MODEL.items()}
     assert over["scores"]["low"] > 0 > over["yoked"]["high"]
+    success, natural = MODEL["success"]["rows"], MODEL["reasoning"]["rows"]
+    for row in (success["best open loop"], success["once"], natural["even"], natural["rising"]):
+        assert in_points(row["model_minus"]) in PAGE
+    times = [MODEL[name]["rows"][exam_model.MODEL]["per_root"][:4] for name in ("scores", "again", "third")]
+    assert ", ".join(f"{25 * sum(time):.1f}" for time in times) in PAGE
+    spread = max(max(root) - min(root) for root in zip(*times, strict=True))
+    assert f"at most {100 * spread:.1f} points apart" in PAGE
 
 
 def test_the_readme_says_what_is_stored():
