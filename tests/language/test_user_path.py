@@ -40,7 +40,7 @@ def invoke(*arguments: str) -> str:
 def test_the_pages_commands_are_the_ones_that_exist():
     page = (ROOT / "docs" / "language.md").read_text()
     said = set(re.findall(r"^envtuning (\w+)", page, re.MULTILINE))
-    assert said == {"weights", "pretrain", "run", "resume", "report", "evaluate"}
+    assert said == {"weights", "presets", "pretrain", "run", "resume", "report", "evaluate"}
     for command in said:
         assert "--help" in invoke(command, "--help")
 

@@ -153,7 +153,10 @@ def test_a_run_does_not_take_a_files_place(file):
 def test_presets_are_listed_with_what_their_worlds_count():
     code, output = called("presets")
     assert code == 0
-    lines = {line.split()[0]: line for line in output.splitlines() if line.strip()}
+    rows = [
+        line for line in output.splitlines() if line[:2].strip()
+    ]  # without further lines of a row, which are indented
+    lines = {line.split()[0]: line for line in rows}
     for name in preset_names():  # listed without its world, whose unit it must show all the same
         plan = Plan.of(load_spec(name))
         assert f"{plan.spec.budget:,} {plan.unit.replace('_', ' ')}" in lines[name]

@@ -107,7 +107,9 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path, place, arguments):
     assert str(tmp_path / place) in told([*arguments, "--out", str(tmp_path / place)])
 
 
-@pytest.mark.parametrize("command", [["envtuning", "presets"], ["engineers", "list"]])
+@pytest.mark.parametrize(
+    "command", [["envtuning", "presets"], ["engineers", "propose", "--report", "example", "--engineer", "rules"]]
+)
 def test_letters_that_the_output_lacks_are_written_out(tmp_path, command):
     done = ended(tmp_path, command, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
