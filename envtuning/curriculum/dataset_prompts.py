@@ -1,8 +1,9 @@
 """``DatasetPrompts``: the rows of your own ``datasets.Dataset``, drawn by the shares of its slices, for TRL's ``GRPOTrainer``. ::
 
 prompts = DatasetPrompts(rows)  # with a column `slice`
-curriculum = EngineerCurriculum("rising", prompts.config, target=prompts.config, every=1_000)
-trainer = GRPOTrainer(model, train_dataset=prompts.dataset, …)
+curriculum = EngineerCurriculum("rising", prompts.config, target=prompts.config, every=1_000, max_questions=20)
+callback = TRLCurriculumCallback(prompts, curriculum)
+trainer = GRPOTrainer(model, train_dataset=prompts.dataset, reward_funcs=callback.rewards(function), callbacks=[callback])
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Parts(BaseModel):
 class DatasetPrompts:
     """``n`` rows that are drawn on access, with replacement: the slice by the shares in force, then one of its rows.
 
-    Row k is a function of the shares, the seed and k. It has the columns of ``rows``, and ``config_version``, by which the callback
+    Row k is a function of the shares, the seed and k. It has the columns of ``rows``, ``slice`` and ``config_version``, by which the callback
     tells replies to prompts of earlier shares. ``config`` begins with equal shares; ``TRLCurriculumCallback`` calls ``set_config``.
     """
 
@@ -58,7 +59,7 @@ class DatasetPrompts:
 
     def __reduce__(self) -> Any:
         """The fingerprint for ``datasets``; a copy in another process could not follow ``set_config``."""
-        return str, (f"{self.rows!r} {self.seed} {self.config.model_dump_json()}",)
+        return str, (f"{self.rows._fingerprint} {self.seed} {self.config.model_dump_json()}",)
 
     def set_config(self, config: Parts) -> None:
         """Draw by these shares from the next batch on that the trainer fetches."""

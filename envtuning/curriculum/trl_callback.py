@@ -50,7 +50,8 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     ``rewards(function)`` wraps the trainer's reward function. A reply's slice is in the dataset's column ``slice``, or in its row's
     ``metadata``; its score is the reward, cut to 0 to 1; it is a success if ``success(reward)``, unless told if the reward is at least
     1. Of several reward functions, wrap the one that says so: their weights do not matter, and a second one would count each reply
-    twice. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE``, ``share/SLICE`` and ``stage``.
+    twice. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE`` and, in one process, what the curriculum has of
+    ``share/SLICE`` and ``stage``.
 
     TRL's data loader is one batch ahead. Replies to prompts that were drawn from an earlier config do not count: rows of our own
     prompts say their version; for others, the batch after a swap is left out.
@@ -122,8 +123,8 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         workers = getattr(args, "dataloader_num_workers", 0)
         if workers and getattr(self.prompts, "source", None) is None:
             raise NotFollowed(
-                f"dataloader_num_workers={workers} reads a copy of the prompts in another process, where set_config changes nothing: make "
-                "them with LakePrompts(…, source=FILE), which a copy reads again for every batch"
+                f"dataloader_num_workers={workers} reads a copy of the prompts in another process, where set_config changes nothing: set "
+                "it to 0, or make prompts of lakes with LakePrompts(…, source=FILE), which a copy reads again for every batch"
             )
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -63,7 +63,9 @@ class Pulse(Observer, RenderHook):
 
     def progressed(self, progress: Progress) -> None:
         unit = progress.unit.replace("_", " ")
-        self.now(f"stage {progress.stage}, {progress.spent:,} of {progress.allowance:,} {unit}")
+        self._what = (
+            f"stage {progress.stage}, {progress.spent:,} of {progress.allowance:,} {unit}"  # since the stage began
+        )
 
     def validated(self, stage: Stage, metrics: dict[str, float]) -> None:
         self.now(f"stage {stage.number} is validated")

@@ -79,7 +79,12 @@ def test_the_page_has_the_stored_table_and_the_verdicts_follow_from_the_seeds():
     figures = json.loads((RESULTS / "safety.json").read_bytes())["figures"]["engineers"]
     page = PAGE.read_text(encoding="utf-8")
     rules = {ground.name: ground for ground in safety.grounds()}
-    for name, told in figures["reader"].items():
+    assert f"in {100 * figures['reader']['newcomer']['chance_of_worst']:.0f} % of pairs" in page
+    assert sum(seed < -0.1 for seed in figures["reader"]["newcomer"]["per_seed"]) == 4
+    assert "four seeds of thirty end too far below" in page
+    assert sum(told["verdict"] == "safe" for told in figures["reader"].values()) == 8
+    assert sum(told["verdict"] == "safe" for told in figures["rising"].values()) == 8
+    for name, told in [*figures["reader"].items(), *figures["rising"].items()]:
         assert safety.line(name, told) in page
         found = Found([], told["per_seed"], told["given_up"])
         assert told["verdict"] == verdict(found, rules[name])

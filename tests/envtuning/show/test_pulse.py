@@ -64,6 +64,7 @@ def test_a_run_tells_where_it_is():
     pulse.run_began(None)
     pulse.stage_began(stage, 5000)
     pulse.progressed(Progress(1, 1200, 5000, "env_steps", {}))
+    assert pulse._what == "stage 1, 1,200 of 5,000 env steps"  # its seconds count from the stage's begin
     pulse.validated(stage, {})
     pulse.stage_ended(stage)
     pulse.engineer_asked(stage, "rules")
@@ -73,7 +74,6 @@ def test_a_run_tells_where_it_is():
     assert heard == [
         "the run begins",
         "stage 1 begins",
-        "stage 1, 1,200 of 5,000 env steps",
         "stage 1 is validated",
         "stage 1 has ended",
         "rules is asked",
