@@ -50,7 +50,7 @@ SHEETS = {
 }
 
 
-def asked_by() -> str:
+def other_versions() -> str:
     """The prompt's versions in the transcripts, where a replay would refuse them; else empty."""
     versions = sorted({one.prompt_version for one in read_transcript(TRANSCRIPTS)})
     return ", ".join(map(str, versions)) if versions != [PROMPT_VERSION] else ""
@@ -100,9 +100,9 @@ def main() -> None:
     arguments = arguments_of(command(__doc__))
     hall, found = Hall(KEPT), dict[str, Any]()
     with errors_in_one_sentence():
-        if asked_by():
+        if old := other_versions():
             raise RunError(
-                f"the transcripts were asked by version {asked_by()} of the prompt, which is version {PROMPT_VERSION} now: "
+                f"the transcripts were asked by version {old} of the prompt, which is version {PROMPT_VERSION} now: "
                 "check out the commit that benchmarks/results/exam_model.json names"
             )
         for name, sheet in SHEETS.items():

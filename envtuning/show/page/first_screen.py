@@ -84,7 +84,7 @@ def _moved(run: RunView) -> float:
 
 
 def _bars(run: RunView, named: Sequence[str]) -> str:
-    """One bar a stage, as long as the data; its pieces are the slices' shares."""
+    """One bar a stage; its pieces are the slices' shares of that stage's data."""
     stages, width, left, row = run.stages, 340.0, 52.0, 17.0
     if len(stages) > MOST_STAGES:
         stages = [stages[round(i * (len(stages) - 1) / (MOST_STAGES - 1))] for i in range(MOST_STAGES)]

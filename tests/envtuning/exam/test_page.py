@@ -159,7 +159,9 @@ def test_the_rivals_of_the_page_are_the_best_that_read_successes_alone():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(exam_model.asked_by()), reason=f"asked by version {exam_model.asked_by()} of the prompt")
+@pytest.mark.skipif(
+    bool(exam_model.other_versions()), reason=f"asked by version {exam_model.other_versions()} of the prompt"
+)
 def test_a_model_s_answers_replay(tmp_path, monkeypatch):
     monkeypatch.setenv("ENVTUNING_EXAM", str(tmp_path))
     place = RESULTS.parents[1] / "benchmarks" / "exam_transcripts" / "scores"
