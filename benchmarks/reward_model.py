@@ -33,9 +33,7 @@ from benchmarks.reward_study import (
     Runs,
     by_root,
     paper_of,
-    point,
-    reading,
-    run,
+    points_of,
     runs_of,
 )
 from engineers.model.transcript import TranscriptError
@@ -57,8 +55,7 @@ def followed(engineer: str, root: int, transcript: Path | None = None) -> tuple[
     learner = Learner(arm.family, start, STAGES, refill=False)
     curriculum = examined(paper_of(arm, start), learner.session, transcript, {"timeout": PATIENCE})
     assert isinstance(curriculum, EngineerCurriculum)
-    points = [point(learner)]
-    run(arm, learner, reading(arm, start), lambda: points.append(point(learner)), curriculum)
+    points = points_of(arm, learner, curriculum)
     return points, [incident.message for incident in curriculum.incidents]
 
 

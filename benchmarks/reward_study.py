@@ -117,9 +117,14 @@ def played(task: tuple[Arm, Start]) -> list[Point]:
     """The tests of a run."""
     torch.set_num_threads(1)
     arm, start = task
-    learner, points = Learner(arm.family, start, STAGES, refill=arm.refill), list[Point]()
-    points.append(point(learner))
-    run(arm, learner, reading(arm, start), after=lambda: points.append(point(learner)))
+    return points_of(arm, Learner(arm.family, start, STAGES, refill=arm.refill))
+
+
+def points_of(arm: Arm, learner: Learner, reader: Curriculum | None = None) -> list[Point]:
+    """The tests of this learner's run, the first before training. ``reader`` is as in ``run``."""
+    points = [point(learner)]
+    told = reading(arm, learner.session.starts[0])
+    run(arm, learner, told, lambda: points.append(point(learner)), reader)
     return points
 
 

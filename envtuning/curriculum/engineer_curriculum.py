@@ -29,6 +29,7 @@ from engineers.proposal import Proposal, Usage
 from engineers.registry import TIMED
 from engineers.report import Incident, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, shares_in, shares_of
+from engineers.shared.counts import short
 from envtuning import outcomes
 from envtuning.answers import Answer, answer
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
@@ -122,13 +123,9 @@ class EngineerCurriculum(Curriculum):
         ]
         configs = [leaves(dict(record.config)) for record in self.history] + [leaves(dump(self.config))]
         for record, (before, after) in zip(self.history, pairwise(configs), strict=True):
-            success = ", ".join(
-                f"{row.name} {_in_figures(row.rate('success_rate'))}" for row in record.training_results
-            )
+            success = ", ".join(f"{row.name} {short(row.rate('success_rate'))}" for row in record.training_results)
             turned = [
-                f"{path} {_in_figures(old)} → {_in_figures(after[path])}"
-                for path, old in before.items()
-                if after.get(path) != old
+                f"{path} {short(old)} → {short(after[path])}" for path, old in before.items() if after.get(path) != old
             ]
             more = f" and {len(turned) - TOLD} more" if len(turned) > TOLD else ""
             amount = f"{record.cost.get(self.unit, 0):,.0f} {self.unit}"
@@ -373,10 +370,6 @@ class _Question:
 
     def _answered(self, ask: Any) -> None:
         self.answer = ask(self.report)
-
-
-def _in_figures(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _raise_unless_fit(config: Any, target: Any, every: Any, editable: Any) -> None:

@@ -107,9 +107,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
 
     def _standing(self) -> dict[str, float]:
         """The stage and the shares. TRL logs the mean over processes, and only the main one's curriculum knows them."""
-        from accelerate import PartialState
-
-        if PartialState().num_processes > 1:
+        if _processes() > 1:
             return {}
         told = self.curriculum.metrics()
         return {name: value for name, value in told.items() if name == "stage" or name.startswith("share/")}
@@ -173,18 +171,22 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         return {"args": {}, "attributes": {"curriculum": self.curriculum.state_dict()}}
 
 
-def _of_all_processes(paid: list[_Paid]) -> list[_Paid]:
+def _processes() -> int:
     from accelerate import PartialState
+
+    return int(PartialState().num_processes)
+
+
+def _of_all_processes(paid: list[_Paid]) -> list[_Paid]:
     from accelerate.utils import gather_object
 
-    return gather_object(paid) if PartialState().num_processes > 1 else paid
+    return gather_object(paid) if _processes() > 1 else paid
 
 
 def _from_the_main_process(config: Any) -> Any:
-    from accelerate import PartialState
     from accelerate.utils import broadcast_object_list
 
-    if PartialState().num_processes == 1:
+    if _processes() == 1:
         return config
     told = [config]
     broadcast_object_list(told)

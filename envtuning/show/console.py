@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engineers.report import Incident, SliceResult, trained_on, wilson
-from engineers.shared.counts import counted, money
+from engineers.shared.counts import counted, money, short
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, RunState, Stage
@@ -303,7 +303,7 @@ class ConsoleObserver(Observer):
             self.console.print("  nothing is changed")
         for change in choice.proposal.reasons if choice.proposal else []:
             reason = f"  ({change.reason})" if change.reason else ""
-            self.console.print(Text(f"  {change.path}: {_short(change.old)} → {_short(change.new)}{reason}"))
+            self.console.print(Text(f"  {change.path}: {short(change.old)} → {short(change.new)}{reason}"))
 
     def went_wrong(self, incident: Incident) -> None:
         self.console.print(Text.assemble((f"  {incident.kind}:", "yellow"), f" {incident.message}"))
@@ -321,7 +321,3 @@ class ConsoleObserver(Observer):
     def run_left(self) -> None:
         if self.status is not None:
             self.status.stop()  # shows the terminal's cursor again
-
-
-def _short(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)

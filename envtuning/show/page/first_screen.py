@@ -137,10 +137,10 @@ def _decision(run: RunView) -> Decision | None:
     if not found:
         return None
     _, number, changes = max(found, key=lambda one: one[:2])
-    ranked = sorted(changes, key=_size, reverse=True)
-    # Rules give one reason for many knobs: each reason is told once.
-    told = list({change.reason: change for change in reversed(ranked)}.values())[::-1]
-    told = sorted(told, key=_size, reverse=True)[:MOST_CHANGES]
+    largest = dict[str, Change]()  # rules give one reason for many knobs: each reason is told once
+    for change in sorted(changes, key=_size, reverse=True):
+        largest.setdefault(change.reason, change)
+    told = list(largest.values())[:MOST_CHANGES]
     return Decision(number, told, len(changes) - len(told))
 
 
