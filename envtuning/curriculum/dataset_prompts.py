@@ -59,7 +59,7 @@ class DatasetPrompts:
 
     def __reduce__(self) -> Any:
         """The fingerprint for ``datasets``; a copy in another process could not follow ``set_config``."""
-        return str, (f"{self.rows._fingerprint} {self.seed} {self.config.model_dump_json()}",)
+        return str, (f"{self.rows!r} {self.seed} {self.config.model_dump_json()}",)
 
     def set_config(self, config: Parts) -> None:
         """Draw by these shares from the next batch on that the trainer fetches."""

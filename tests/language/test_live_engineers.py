@@ -91,11 +91,11 @@ def test_training_is_the_same_bit_by_bit_whether_somebody_asked_or_not(trainee, 
 
 
 def test_an_answer_has_a_time_limit_of_its_own(trainee, report):
-    proposal = ask(trainee, report, time_limit=0.01)
+    proposal = ask(trainee, report, time_limit=0.0001)
     assert proposal.fallback
     assert proposal.config == CONFIG
     assert proposal.usage.attempts == 1
-    assert "no whole reply within time_limit=0.01 s" in proposal.refusals[0]
+    assert "no whole reply within time_limit=0.0001 s" in proposal.refusals[0]
 
 
 def test_certainty_is_the_probability_of_the_greedy_reply(trainee):
