@@ -11,8 +11,8 @@ before every five:
 
 The test has 64 held-out questions a task, greedy replies, after the shared updates and at the end. The primary outcome is the mean success over
 the tasks that lie between .05 and .6 after the shared updates; those below and above are told apart. The primary contrast is rising less even
-with refill, by seed. All arms skip groups without a signal, whose gradient is zero. The other contrasts are exploratory. Seeds are run in order,
-the primary arms first, and an unfinished run is in no table. Fewer than three seeds have no interval over seeds and decide nothing; then the
+with refill, by seed. All arms skip groups without a signal, whose gradient is zero. The other contrasts are exploratory. The primary arms of all seeds are
+run first, and an unfinished run is in no table. Fewer than three seeds have no interval over seeds and decide nothing; then the
 interval is of the held-out questions alone.
 """
 
@@ -191,8 +191,8 @@ def main() -> None:
     if not given.no_record:
         raise_unless_committed()
     seeds = range(given.seeds)
-    for seed in seeds:
-        for name in ARMS:
+    for name in ARMS:
+        for seed in seeds:
             if time.process_time() < 60 * given.minutes:
                 play(name, seed, given.model, given.out)
                 print(f"seed {seed}, {name}: {time.process_time() / 60:.1f} CPU minutes", flush=True)
