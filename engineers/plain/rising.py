@@ -28,7 +28,8 @@ UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not 
 class RisingEngineer(ShareRule):
     """``learnt`` is the success from which a slice is only rehearsed; these have a third of ``keep`` of the data at first and ``keep`` in
     the last stage, because what is forgotten early comes back. A slice rises if its score is ``sure`` standard errors above a blind guess, or
-    in the first stage, unless two stages have closed less than ``gap`` of what it lacked. Any other has ``flat`` of a rising one's data."""
+    in the first stage, unless two stages have closed less than ``gap`` of what it lacked. Any other has ``flat`` of a rising one's data.
+    Where nothing rises, all slices have the same."""
 
     name = "rising"
     tier = Tier.REPORT
@@ -52,7 +53,9 @@ class RisingEngineer(ShareRule):
         kinds = {piece.name: self.kind(piece.name, stages, report) for piece in slices}
         last = stages[-1][0]
         reasons = {name: f"{kind}{as_shown(last.get(name), report)}" for name, kind in kinds.items()}
-        design.share_out(slices, shared(kinds, self.kept(report), self.flat), reasons)
+        nothing_rises = "rising" not in kinds.values()
+        shares = dict.fromkeys(kinds, 1.0) if nothing_rises else shared(kinds, self.kept(report), self.flat)
+        design.share_out(slices, shares, reasons)
         return design
 
     def kept(self, report: StageReport) -> float:

@@ -106,6 +106,11 @@ def test_all_learnt_or_all_flat_get_even_data():
     assert set(shares("rising", report(nothing, nothing, nothing)).values()) == {0.2}
 
 
+def test_where_nothing_rises_a_hopeless_slice_gets_no_more_than_an_even_share():
+    seen = dict.fromkeys(NAMES, (0.95, 0.99)) | {"stuck": (0.0, 0.08)}
+    assert set(shares("rising", report(seen, seen, seen)).values()) == {0.2}
+
+
 def test_once_reads_the_first_stage_and_no_other():
     later = dict.fromkeys(NAMES, (0.0, 0.0))
     first = shares("once", report(FIRST), keep=0.2, part=0.5)
