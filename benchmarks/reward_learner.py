@@ -3,9 +3,12 @@
 An update draws questions by the shares, one after another, and samples sixteen replies to each. A group has a *signal* if its replies
 are not all paid alike. Without refill, an update has as many groups as the family's batch. With refill, questions are drawn until
 the batch is full of groups with a signal, or a cap is reached. The loss is a mean over the groups with a signal, in either case.
+With a KL term, its weight times the divergence from the policy at the start is added, a mean over all replies of the update.
 """
 
 from __future__ import annotations
+
+import copy
 
 import numpy as np
 import torch
@@ -24,8 +27,9 @@ CASES = 64  # questions of a test to each task, as many as there are; all tests 
 class Learner:
     """One training. Its session has the policy, the tasks, the optimiser and the random numbers."""
 
-    def __init__(self, family: Family, start: Start, stages: int, *, refill: bool) -> None:
+    def __init__(self, family: Family, start: Start, stages: int, *, refill: bool, kl: float = 0.0) -> None:
         self.session = Session(family, [start], stages)
+        self.kl, self.begun_with = kl, copy.deepcopy(self.session.policies)
         self.questions = family.batch * (CAP if refill else 1)  # of an update, at most
         self.updates = self.replies = self.trained = 0  # of the replies, those that a gradient came from
         self.drawn = np.zeros(family.tasks, int)  # replies by task
@@ -43,7 +47,7 @@ class Learner:
         signal = paid.any(-1) & ~paid.all(-1)
         taken = questions_taken(signal.numpy(), family.batch)
         kept = signal[:taken].nonzero().flatten()
-        self._step(replies[kept], paid[kept].float())
+        self._step(replies[kept], paid[kept].float(), replies[:taken])
 
         asked, score = which[0, :taken], right[:taken].double().mean(-1).numpy()
         self.updates += 1
@@ -52,15 +56,18 @@ class Learner:
         self.drawn += np.bincount(asked, minlength=family.tasks) * family.replies
         return Shown(np.repeat(asked, family.replies)[None], paid[:taken].numpy().reshape(1, -1), score.reshape(1, -1))
 
-    def _step(self, replies: Tensor, paid: Tensor) -> None:
-        """Of groups with a signal: question, reply. Without any, the policy and the optimiser stay as they are."""
-        if not len(replies):
+    def _step(self, replies: Tensor, paid: Tensor, taken: Tensor) -> None:
+        """Of groups with a signal, and of all: question, reply. Without a loss, the policy and the optimiser stay as they are."""
+        if not len(replies) and not self.kl:
             return
         session, family = self.session, self.session.family
         for group in session.opt.param_groups:
             group["lr"] = family.rate * min(1.0, (self.updates + 1) / (family.warm + 1))
         session.opt.zero_grad()
-        loss_of(session.policies, replies, paid).backward()
+        if len(replies):
+            loss_of(session.policies, replies, paid).backward()
+        if self.kl:
+            (self.kl * divergence(session.policies, self.begun_with, taken)).backward()
         session.policies.clip()
         session.opt.step()
 
@@ -85,6 +92,15 @@ def loss_of(policies: Policies, replies: Tensor, paid: Tensor) -> Tensor:
     letters = rows[:, -logits.shape[1] :, None]
     chosen = logits.log_softmax(-1).gather(-1, letters).squeeze(-1)
     return -(advantage.flatten() * chosen.sum(-1)).mean()
+
+
+def divergence(policies: Policies, begun_with: Policies, replies: Tensor) -> Tensor:
+    """The KL divergence from the policy at the start, summed over the letters of a reply; the mean over all replies."""
+    rows = replies.flatten(0, 1)
+    now = answers_after(policies, rows).log_softmax(-1)
+    with torch.no_grad():
+        before = answers_after(begun_with, rows).log_softmax(-1)
+    return (now.exp() * (now - before)).sum((1, 2)).mean()
 
 
 @torch.no_grad()

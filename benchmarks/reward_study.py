@@ -1,7 +1,7 @@
 """What a curriculum buys when small transformers learn by reward, at equal replies: ``python -m benchmarks.reward_study``.
 
 Preregistered. The learner and the tasks are those of the exam's family ``by-reward``: 8 mastered tasks, 6 lacking ones that start low, 5 hopeless
-ones and 5 coins, in groups of sixteen replies (GRPO). There is no KL term. Sixteen roots, 3000 to 3015, have two training seeds each. A run has
+ones and 5 coins, in groups of sixteen replies (GRPO), without a KL term unless an arm says so. Sixteen roots, 3000 to 3015, have two training seeds each. A run has
 184,320 replies, twice the family's budget, and at least 360 updates. It is tested after every 23,040 replies and after 90, 180, 270 and 360
 updates, so the tables at equal updates and at equal replies are read from the same runs. A test asks 64 questions of each task; a task has no
 more, so these are not unseen. A table at so many replies takes the first test after them, which is less than an update away.
@@ -18,7 +18,8 @@ The shares of the tasks may change after every 15,360 replies, sixty updates wit
 - ``rising``, an engineer of this package with its defaults, which reads success and score;
 - ``rising, yoked``: told the rates of a run on another root, with its own counts;
 - the oracle of ``envtuning.exam.bounds`` with the setting that ``benchmarks.exam_ground`` found for ``by-reward``, or else that of ``codes-slow``;
-- even draws, the same with refill, ``learnability`` and ``rising`` at three times the family's rate of 3e-4.
+- even draws, the same with refill, ``learnability`` and ``rising`` at three times the family's rate of 3e-4;
+- the same four at the family's rate with a KL term of weight 0.02. These were added after the results of the others.
 
 Primary: success over all 24 tasks, ``rising`` minus even draws with refill, at 184,320 replies and the family's rate, paired by root (seeds are averaged
 first), with a 95 % interval. Second: the same at three times the rate. Refill makes fewer updates of the same replies, so at a rate that is too low
@@ -84,6 +85,7 @@ class Arm(NamedTuple):
     refill: bool = False
     yoked: bool = False
     rate: float = 1.0  # times the family's
+    kl: float = 0.0  # weight of the KL term
 
     @property
     def family(self) -> Family:
@@ -92,6 +94,7 @@ class Arm(NamedTuple):
 
 EVEN, EVEN_REFILL, RISING = "even draws", "even draws, refill", "rising"
 FASTER, HIGHER = 3.0, ", higher rate"
+KL, HELD = 0.02, ", KL"
 ARMS = {
     EVEN: Arm("even"),
     EVEN_REFILL: Arm("even", refill=True),
@@ -106,6 +109,10 @@ ARMS = {
     EVEN_REFILL + HIGHER: Arm("even", refill=True, rate=FASTER),
     "learnability" + HIGHER: Arm("p(1-p)", rate=FASTER),
     RISING + HIGHER: Arm("rising", rate=FASTER),
+    EVEN + HELD: Arm("even", kl=KL),
+    EVEN_REFILL + HELD: Arm("even", refill=True, kl=KL),
+    "learnability" + HELD: Arm("p(1-p)", kl=KL),
+    RISING + HELD: Arm("rising", kl=KL),
 }
 SIMPLE = [name for name, arm in ARMS.items() if arm.by not in ("rising", "oracle")]
 RIVALS = (EVEN, EVEN_REFILL, EVEN + HIGHER, EVEN_REFILL + HIGHER)
@@ -117,7 +124,7 @@ def played(task: tuple[Arm, Start]) -> list[Point]:
     """The tests of a run."""
     torch.set_num_threads(1)
     arm, start = task
-    return points_of(arm, Learner(arm.family, start, STAGES, refill=arm.refill))
+    return points_of(arm, Learner(arm.family, start, STAGES, refill=arm.refill, kl=arm.kl))
 
 
 def points_of(arm: Arm, learner: Learner, reader: Curriculum | None = None) -> list[Point]:
@@ -181,7 +188,7 @@ def reading(arm: Arm, start: Start) -> Told:
     if not arm.yoked:
         return plainly("scores", tasks, rng)
     donor, free = Start(start.root + AWAY, start.training), arm._replace(yoked=False)
-    learner = Learner(arm.family, donor, STAGES, refill=arm.refill)
+    learner = Learner(arm.family, donor, STAGES, refill=arm.refill, kl=arm.kl)
     shown = run(free, learner, reading(free, donor), after=lambda: None)
     return as_of_others(rates_of([shown], FAMILY.tasks), tasks, rng)
 

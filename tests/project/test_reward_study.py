@@ -16,7 +16,7 @@ from benchmarks import reward_learner, reward_study  # noqa: E402
 from benchmarks._kept import kept_or_made  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
-from benchmarks.reward_learner import CAP, Learner, loss_of, questions_taken, replies_to  # noqa: E402
+from benchmarks.reward_learner import CAP, Learner, divergence, loss_of, questions_taken, replies_to  # noqa: E402
 from benchmarks.reward_study import EVEN, EVEN_REFILL, RISING, Arm, Run, figures_of, lines, needed_for  # noqa: E402
 from engineers.plain.rising import RisingEngineer  # noqa: E402
 from envtuning.exam.bounds import Oracle  # noqa: E402
@@ -113,8 +113,34 @@ def test_rows_that_pass_the_policy_once_change_neither_replies_nor_gradient():
         assert torch.allclose(one, weight.grad, atol=1e-5)
 
 
+def test_the_kl_term_is_the_divergence_from_the_policy_at_the_start():
+    now, begun_with = (Learner(SMALL, Start(root), 2, refill=False).session.policies for root in (1, 2))
+    replies = torch.from_numpy(np.random.default_rng(0).integers(0, SMALL.letters, (5, 4, 6)))
+    said, was = (
+        torch.distributions.Categorical(logits=one(replies.flatten(0, 1)[None])[0]) for one in (now, begun_with)
+    )
+    plain = torch.distributions.kl_divergence(said, was).sum(-1).mean()
+    assert divergence(now, begun_with, replies).item() == pytest.approx(plain.item(), rel=1e-4)
+    assert divergence(now, now, replies).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_the_kl_term_keeps_a_policy_near_the_one_at_the_start():
+    """Held firmly, it learns from the same replies at first, and goes less far."""
+    moved = []
+    for weight in (0.0, 5.0):
+        learner = Learner(SMALL, Start(0), 2, refill=False, kl=weight)
+        for _ in range(12):
+            learner.update(np.ones(SMALL.tasks))
+        asked = torch.from_numpy(np.random.default_rng(1).integers(0, SMALL.letters, (40, 1, 6)))
+        far = divergence(learner.session.policies, learner.begun_with, asked)
+        moved.append(far.item())
+    assert 0 < moved[1] < 0.7 * moved[0]
+
+
 @pytest.mark.parametrize(
-    "arm", [Arm("even", refill=True), Arm("p(1-p)", rate=3), Arm("rising", yoked=True), Arm("oracle")], ids=str
+    "arm",
+    [Arm("even", refill=True), Arm("p(1-p)", rate=3), Arm("rising", yoked=True), Arm("oracle"), Arm("even", kl=0.02)],
+    ids=str,
 )
 def test_a_run_is_tested_wherever_a_table_reads_it(arm, monkeypatch):
     for name, value in (("FAMILY", SMALL), ("STAGES", 3), ("STAGE", 64), ("EACH", 48), ("LAST", 192), ("TESTED", (2, 4))):  # fmt: skip
