@@ -216,13 +216,15 @@ class EngineerCurriculum(Curriculum):
         return found
 
     def plot(self) -> Figure:
-        """A matplotlib figure: success by slice over training, and the shares of the data beneath."""
-        from envtuning.curriculum.plot import drawn
+        """A matplotlib figure over training: success by slice, the shares of the data beneath, and every other number that was turned."""
+        from envtuning.curriculum.plot import drawn, turned_knobs
 
         stages = self.history + ([self.report.records()[-1]] if self._amount else [])
-        pieces = find_slices(find_knobs(self.config, ("*",)))
+        knobs = find_knobs(self.config, ("*",))
+        pieces = find_slices(knobs)
         shares = [shares_of(dict(stage.config), pieces) for stage in stages]
-        return drawn(stages, self.slices.names, shares, self.unit)
+        turned = turned_knobs(stages, knobs, self.slices.places)
+        return drawn(stages, self.slices.names, shares, turned, self.unit)
 
     # Questions
 

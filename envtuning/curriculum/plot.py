@@ -1,22 +1,48 @@
-"""A picture of a curriculum: success by slice over training, and the shares of the data beneath."""
+"""A picture of a curriculum over training: success by slice, the shares of the data, and each difficulty that was turned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engineers.knobs import Knob, get_or_none
 from engineers.report import StageRecord
+from engineers.roles import WHOLE, role_of
 from envtuning.extras import needs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MANY = 12  # slices that a legend names
+COLUMNS = 3  # difficulties side by side
+ELSEWHERE = "0.3"  # grey, for a knob that is in no slice
+
+Turned = Mapping[
+    str, Mapping[str, Sequence[float]]
+]  # each knob's values in all stages, by its name in a slice and by slice
 
 
-def drawn(stages: Sequence[StageRecord], names: Sequence[str], shares: Sequence[dict[str, float]], unit: str) -> Figure:
+def turned_knobs(stages: Sequence[StageRecord], knobs: Sequence[Knob], places: Mapping[str, tuple[str, ...]]) -> Turned:
+    """The numbers beside shares that had more than one value. ``places`` is where each slice stands in the config."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for knob in knobs:
+        if not knob.types & {"number", "integer"} or role_of(knob) == "share":
+            continue
+        values = [get_or_none(stage.config, knob.path) for stage in stages]
+        if len(set(values)) < 2:
+            continue
+        around = [name for name, place in places.items() if knob.path[: len(place)] == place]
+        slice_ = max(around, key=lambda name: len(places[name]), default=WHOLE)
+        heading = ".".join(knob.path[len(places.get(slice_, ())) :])
+        found.setdefault(heading, {})[slice_] = [np.nan if value is None else value for value in values]
+    return found
+
+
+def drawn(
+    stages: Sequence[StageRecord], names: Sequence[str], shares: Sequence[dict[str, float]], turned: Turned, unit: str
+) -> Figure:
     """One line a slice. A stage is as wide as what it trained on; a slice that was not played has no point there."""
     try:
         import matplotlib.pyplot as plt
@@ -25,7 +51,13 @@ def drawn(stages: Sequence[StageRecord], names: Sequence[str], shares: Sequence[
     ends = np.cumsum([stage.cost.get(unit, 0.0) for stage in stages])
     middles = ends - np.diff(ends, prepend=0.0) / 2
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.95, len(names)))
-    figure, (above, beneath) = plt.subplots(2, 1, sharex=True, figsize=(8, 5), layout="constrained")
+    columns = min(max(len(turned), 1), COLUMNS)
+    rows = -(-len(turned) // columns)
+    figure = plt.figure(figsize=(8, 5 + 1.8 * rows), layout="constrained")
+    grid = figure.add_gridspec(2 + rows, columns, height_ratios=[2.5, 2.5, *[1.8] * rows])
+    above = figure.add_subplot(grid[0, :])
+    beneath = figure.add_subplot(grid[1, :], sharex=above)
+    above.tick_params(labelbottom=False)
     rates: dict[str, list[Any]] = {name: [] for name in names}
     for stage in stages:
         found = {row.name: row.rate("success_rate") for row in stage.training_results}
@@ -33,8 +65,9 @@ def drawn(stages: Sequence[StageRecord], names: Sequence[str], shares: Sequence[
             rates[name].append(found.get(name))
     for name, colour in zip(names, colours, strict=True):
         above.plot(middles, np.array(rates[name], float), "o-", color=colour, label=name, markersize=3)
+    edges = np.repeat(np.concatenate([[0.0], ends]), 2)[1:-1]
     beneath.stackplot(
-        np.repeat(np.concatenate([[0.0], ends]), 2)[1:-1],
+        edges,
         [np.repeat([part.get(name, 0.0) for part in shares], 2) for name in names],
         colors=colours,
     )
@@ -42,5 +75,13 @@ def drawn(stages: Sequence[StageRecord], names: Sequence[str], shares: Sequence[
     beneath.set(ylabel="share of the data", xlabel=unit, ylim=(0, 1))
     if 1 < len(names) <= MANY:
         above.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    coloured = dict(zip(names, colours, strict=True))
+    for place, (heading, by_slice) in enumerate(turned.items()):
+        panel = figure.add_subplot(grid[2 + place // columns, place % columns])
+        for name, values in by_slice.items():
+            panel.plot(edges, np.repeat(np.array(values, float), 2), color=coloured.get(name, ELSEWHERE), label=name)
+        panel.set_title(heading, fontsize="medium")
+        panel.set(xlabel=unit, xlim=above.get_xlim())
+        panel.locator_params("x", nbins=3)
     plt.close(figure)
     return figure

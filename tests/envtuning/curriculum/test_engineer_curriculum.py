@@ -331,6 +331,51 @@ class Pole(BaseModel):
     length: float = Field(1.5, ge=0.1, le=2.0)
 
 
+class Maze(Piece):
+    depth: int = Field(2, ge=1, le=9, description="Steps to the goal.")
+    width: float | None = Field(None, ge=0.0, le=1.0, description="None: as the others have it.")
+
+
+class Mazes(BaseModel):
+    easy: Maze = Maze()
+    middle: Maze = Maze()
+    hard: Maze = Maze()
+    speed: float = Field(0.5, ge=0.0, le=1.0, description="Of all.")
+    name: str = "mazes"
+
+
+def test_the_picture_has_a_panel_for_every_other_number_that_was_turned(tmp_path):
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+
+    def turn(current):
+        asked = says.asked
+        hard = current.hard.model_copy(update={"depth": 2 + asked, "width": 0.25 * asked, "share": 0.5})
+        easy = current.easy.model_copy(update={"depth": 4})
+        return Proposal(config=current.model_copy(update={"hard": hard, "easy": easy, "speed": 0.75, "name": "other"}))
+
+    says = Says(turn)
+    curriculum = EngineerCurriculum(says, Mazes(), every=60)
+    fed(curriculum, 50)
+    assert len(curriculum.plot().axes) == 2  # nothing was turned yet
+    fed(curriculum, 100, 50)
+    figure = curriculum.plot()
+    panels = {axes.get_title(): axes for axes in figure.axes[2:]}
+    assert list(panels) == ["depth", "width", "speed"]  # no share, and no text
+    lines = {title: {line.get_label(): line for line in axes.get_lines()} for title, axes in panels.items()}
+    assert {title: list(found) for title, found in lines.items()} == {
+        "depth": ["easy", "hard"],
+        "width": ["hard"],
+        "speed": ["all"],
+    }
+    assert lines["depth"]["hard"].get_xdata().tolist() == [0, 60, 60, 120, 120, 150]
+    assert lines["depth"]["hard"].get_ydata().tolist() == [2, 2, 3, 3, 4, 4]
+    assert lines["depth"]["easy"].get_ydata().tolist() == [2, 2, 4, 4, 4, 4]
+    assert np.isnan(lines["width"]["hard"].get_ydata()).tolist() == [True, True, False, False, False, False]
+    above = {line.get_label(): line.get_color() for line in figure.axes[0].get_lines()}
+    assert (above["hard"] == lines["depth"]["hard"].get_color()).all()
+    figure.savefig(tmp_path / "picture.png")
+
+
 def test_wrong_arguments_are_refused_at_once():
     for said, given in (
         ("config is a dict", {"config": {}}),
