@@ -38,6 +38,7 @@ from envtuning.studies.intervals import t_mean
 KEPT = Path(__file__).parents[1] / "runs" / "safety"
 TRUSTED = ("benchmarks.newcomer", "benchmarks.safety_worlds", "examples.five_tasks", "examples.six_tasks")
 MARGIN = 0.02  # success that an engineer may lose against even draws
+ENGINEERS = ["reader", "rising"]
 ROUND, MOST = 10, 40  # seeds that are added at a time, and that a ground has at most
 LEARNER = {"kind": "lm", "options": {"layers": 1, "batch": 16, "learning_rate": 6e-3}}
 
@@ -183,7 +184,12 @@ def line(name: str, told: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = command(__doc__)
-    parser.add_argument("--engineers", nargs="+", default=["reader", "rising"], help="whom to measure (reader rising)")
+    parser.add_argument(
+        "--engineers",
+        nargs="+",
+        default=ENGINEERS,
+        help="whom to measure (reader rising); a single one is stored apart",
+    )
     names = [ground.name for ground in grounds()]
     parser.add_argument("--grounds", nargs="+", choices=names, default=names, metavar="GROUND", help="where (on all)")
     parser.add_argument("--most", type=int, default=MOST, help=f"seeds of a ground at most ({MOST})")
@@ -195,7 +201,8 @@ def main() -> None:
             print(f"{engineer}:", flush=True)
             chosen = [ground for ground in grounds() if ground.name in arguments.grounds]
             figures[engineer] = {ground.name: decided(ground, engineer, arguments.most) for ground in chosen}
-    record_if_asked(arguments, "safety", {"engineers": figures})
+    file = "safety" if arguments.engineers == ENGINEERS else "_".join(["safety", *arguments.engineers])
+    record_if_asked(arguments, file, {"engineers": figures})
 
 
 if __name__ == "__main__":
