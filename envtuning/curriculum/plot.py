@@ -82,6 +82,6 @@ def drawn(
             panel.plot(edges, np.repeat(np.array(values, float), 2), color=coloured.get(name, ELSEWHERE), label=name)
         panel.set_title(heading, fontsize="medium")
         panel.set(xlabel=unit, xlim=above.get_xlim())
-        panel.locator_params("x", nbins=3)
+        panel.locator_params("x", nbins=9 // columns)  # or their labels overlap
     plt.close(figure)
     return figure
