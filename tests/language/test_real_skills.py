@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import real_skills, small_skills
+from benchmarks import checkpoint_engineer, real_skills, small_skills
+from engineers.model.transcript import read_transcript
+from engineers.report import SliceResult, StageReport
 from envtuning import loop
+from envtuning.runs.log import RunLog
 from tests.lazily import needed
 
 needed("torch", "trl", extra="grpo")
@@ -48,6 +51,23 @@ def test_arms_share_their_first_updates_and_unfinished_ones_are_in_no_table(mode
     assert all(row["replies"] >= 3 * real_skills.REPLIES for row in rows)
     refilled = [stage["add"] for stage in rows[0]["shares"]]
     assert refilled == [1.0, 1.0]  # even shares stay
+
+    run = RunLog.open(real_skills.folder_of(tmp_path, "rising", 0))
+    answer = checkpoint_engineer.asked(run.state.done[-1].checkpoint, run, 0, 1, tmp_path / "asked.jsonl")
+    assert 0 <= answer["before"] <= 1
+    assert not answer["changes"] if answer["refused"] else answer["changes"] >= 0
+    assert answer["after"] == answer["before"] or answer["changes"]
+    assert len(read_transcript(tmp_path / "asked.jsonl")) >= 1
+
+
+def test_the_part_that_teaches_is_that_of_tasks_which_neither_fail_nor_succeed_always():
+    rows = [
+        SliceResult(name=name, episodes=10, metrics={"success_rate": rate})
+        for name, rate in {"known": 1.0, "middle": 0.5, "hopeless": 0.0}.items()
+    ]
+    report = StageReport(stage=0, config={}, objective="success_rate", training_results=rows)
+    shares = {"known": 0.25, "middle": 0.5, "hopeless": 0.15, "unseen": 0.1}
+    assert checkpoint_engineer.part_that_teaches(shares, report) == pytest.approx(0.5)
 
 
 def row(arm: str, seed: int, **end: float) -> dict[str, object]:
