@@ -52,7 +52,7 @@ def test_the_pages_python_runs_as_pasted(ray_session, page):
     text = (EXAMPLES.parent / "docs" / page).read_text()
     namespace: dict = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        exec(compile(block, f"docs/{page}", "exec"), namespace)
+        exec(compile(block, f"docs/{page}", "exec", dont_inherit=True), namespace)  # a reader has no __future__
     if page == "trainees.md":
         assert namespace["table"].overall.valid > 30  # percent; who learned nothing reaches almost no goal
 
