@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 
 from rich.box import SIMPLE_HEAD
@@ -26,6 +27,7 @@ PRINT_EVERY = 0.1  # of a stage, if the output is not a terminal
 HTML_WIDTH = 160
 KEPT = "kept"
 IN_TRAINING = "*"  # after the rates of a stage that was not validated
+DATA_LINES = 4  # of a stage, where its table has no room for its slices
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
 
 
@@ -36,9 +38,7 @@ class FittingTable:
         self.table, self.headings, self.rows = table, headings, rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        unbounded = options.update(max_width=10_000)
-        whole = Measurement.get(console, unbounded, self.table).maximum
-        if whole <= options.max_width:
+        if fits(self.table, console, options):
             yield self.table
             return
         if self.table.title:
@@ -46,11 +46,56 @@ class FittingTable:
         wide = max(len(heading) for heading in self.headings)
         for name, *cells in self.rows:
             yield Text(f"\n{name}")
-            yield from (
-                Text(f"  {heading:{wide}}  {cell}") for heading, cell in zip(self.headings[1:], cells) if cell.strip()
-            )
+            for heading, cell in zip(self.headings[1:], cells):
+                if cell.strip():
+                    more = "\n" + " " * (wide + 4)
+                    yield Text(f"  {heading:{wide}}  {cell.replace(chr(10), more)}")
         if self.table.caption:
             yield Text(f"\n{self.table.caption}")
+        yield Text()
+
+
+class FirstThatFits:
+    """A table where there is room for it, else what says the same in less width."""
+
+    def __init__(self, table: Table, narrower: Sequence[RenderableType]) -> None:
+        self.table, self.narrower = table, narrower
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if fits(self.table, console, options):
+            yield self.table
+        else:
+            yield from self.narrower
+
+
+class StagesInTurn:
+    """A narrow column for each stage, a row for each slice. Where there is no room for all, the rows are told again for the next stages."""
+
+    def __init__(self, title: str, caption: str, slices: Sequence[str], columns: Mapping[str, Sequence[str]]) -> None:
+        self.title, self.caption, self.slices, self.columns = title, caption, slices, columns
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        left = list(self.columns)
+        while left:
+            count = len(left)
+            while count > 1 and not fits(self._of(left[:count]), console, options):
+                count -= 1
+            yield self._of(left[:count])
+            left = left[count:]
+
+    def _of(self, headings: Sequence[str]) -> Table:
+        table = plain_table(self.title, self.caption or None)
+        for heading in ("slice", *headings):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for name, *cells in zip(self.slices, *(self.columns[heading] for heading in headings), strict=True):
+            table.add_row(name, *cells)
+        return table
+
+
+def fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
+    """Whether there is room for all cells. A title and a caption may take more lines."""
+    unbounded = options.update(max_width=10_000)
+    return Measurement.get(console, unbounded, table).maximum <= options.max_width
 
 
 def plain_table(title: str, caption: str | None = None) -> Table:
@@ -66,39 +111,82 @@ def plain_table(title: str, caption: str | None = None) -> Table:
     )
 
 
-def run_table(run: RunLog) -> Table:
-    """A row for each stage: its name or its config's author, its data, its cost, and its results on the validation suite, or else in training."""
-    spec, world, stages = run.plan.spec, run.plan.world, run.state.stages
-    about = world.about
+@dataclass(frozen=True)
+class StageLine:
+    """What the table of a run says of one stage."""
+
+    name: str  # its number, and its own name or its config's author
+    data: Sequence[str]
+    spent: str | Text
+    overall: Sequence[str] = ()
+    rates: Mapping[str, str] = field(default_factory=dict)  # by slice
+    begun: bool = True
+
+
+def run_table(run: RunLog) -> FirstThatFits:
+    """A row for each stage: its name or its config's author, its data, its cost, and its results on the validation suite, or else in training.
+
+    Where slices are too many for columns, they are the rows of a second table.
+    """
+    spec, about = run.plan.spec, run.plan.world.about
+    slices = list(run.plan.world.slices(run.plan.target))
+    lines = [stage_line(run, number, slices) for number in range(max(len(spec.stages), len(run.state.stages)))]
+    title = f"{run.name}: {spec.description or spec.name}"
+    caption = f"{IN_TRAINING} in training" if any(IN_TRAINING in "".join(one.rates.values()) for one in lines) else ""
+    common = ["stage", "data", in_words(run.plan.unit), *about.headings.values()]
+    labels = [about.label(name) for name in slices]
     unfinished = next_task(run.plan, run.state) is not None
-    table = plain_table(f"{run.name}: {spec.description or spec.name}")
-    for heading in ("stage", "data"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column(
-        in_words(run.plan.unit), justify="right", no_wrap=True, min_width=BAR_WIDTH if unfinished else None
+
+    def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], caption: str) -> Table:
+        table = plain_table(title, caption or None)
+        for place, heading in enumerate(headings):
+            least = BAR_WIDTH if unfinished and place == 2 else None
+            table.add_column(heading, justify="left" if place < 2 else "right", no_wrap=True, min_width=least)
+        for line, row in zip(lines, rows, strict=True):
+            table.add_row(*row, style=None if line.begun else "dim")
+        return table
+
+    by_slice = [[*cells(one, one.data), *(one.rates.get(name, "") for name in slices)] for one in lines]
+    overall = [cells(one, shortened(one.data)) for one in lines]
+    in_blocks = [[str(cell) for cell in row] for row in overall]
+    narrower: list[RenderableType] = [FittingTable(table_of(common, overall, ""), common, in_blocks)]
+    if told := {one.name.split()[0]: [one.rates.get(name, "") for name in slices] for one in lines if one.rates}:
+        word = f"{about.headings[about.objective]} by slice, after each stage"
+        narrower.append(StagesInTurn(word, caption, labels, told))
+    return FirstThatFits(table_of([*common, *labels], by_slice, caption), narrower)
+
+
+def cells(line: StageLine, data: Sequence[str]) -> list[str | Text]:
+    return [line.name, "\n".join(data), line.spent, *line.overall]
+
+
+def shortened(data: Sequence[str]) -> list[str]:
+    """The first lines of a stage's data, and how many more there are."""
+    if len(data) <= DATA_LINES:
+        return list(data)
+    return [*data[: DATA_LINES - 1], f"and {len(data) - DATA_LINES + 1} more"]
+
+
+def stage_line(run: RunLog, number: int, slices: Sequence[str]) -> StageLine:
+    about, listed = run.plan.world.about, run.plan.spec.stage(number)
+    stage = run.state.stages[number] if number < len(run.state.stages) else None
+    written = not listed.asks
+    name = f"{number} {listed.name if written and listed.name else author_of(run.state, number)}".strip()
+    if stage is None:
+        return StageLine(name, [], f"– / {listed.budget:,}", begun=False)
+    if stage.done is None or stage.report is None:
+        return StageLine(name, data_summary(run, stage), bar(stage, listed.budget))
+    unvalidated = not stage.report.results
+    told = trained_on(stage.report) if unvalidated else stage.report.results
+    rates = {row.name: row.metrics.get(about.objective) for row in told}
+    mark = IN_TRAINING if unvalidated else ""
+    return StageLine(
+        name,
+        data_summary(run, stage),
+        f"{stage.spent(run.plan.unit):,}",
+        [percent(stage.done.metrics.get(metric), 1) for metric in about.headings],
+        {name: percent(rates.get(name)) + mark for name in slices if name in rates},
     )
-    slices = list(world.slices(run.plan.target))
-    for heading in (*about.headings.values(), *(about.label(name) for name in slices)):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for number in range(max(len(spec.stages), len(stages))):
-        listed, stage = spec.stage(number), stages[number] if number < len(stages) else None
-        written = not listed.asks
-        name = f"{number} {listed.name if written and listed.name else author_of(run.state, number)}".strip()
-        if stage is None:
-            table.add_row(name, "", f"– / {listed.budget:,}", style="dim")
-        elif stage.done is None or stage.report is None:
-            table.add_row(name, "\n".join(data_summary(run, stage)), bar(stage, listed.budget))
-        else:
-            unvalidated = not stage.report.results
-            told = trained_on(stage.report) if unvalidated else stage.report.results
-            rates = {row.name: row.metrics.get(about.objective) for row in told}
-            mark = IN_TRAINING if unvalidated else ""
-            table.caption = f"{mark} in training" if unvalidated else table.caption
-            overall = [percent(stage.done.metrics.get(metric), 1) for metric in about.headings]
-            spent = f"{stage.spent(run.plan.unit):,}"
-            cells = [percent(rates.get(name)) + mark if name in rates else "" for name in slices]
-            table.add_row(name, "\n".join(data_summary(run, stage)), spent, *overall, *cells)
-    return table
 
 
 def author_of(state: RunState, number: int) -> str:
@@ -137,7 +225,7 @@ def data_summary(run: RunLog, stage: Stage) -> list[str]:
     return run.plan.world.summary(stage.chosen.config if stage.trained_on is None else stage.trained_on)
 
 
-def test_table(run: RunLog) -> Table | None:
+def test_table(run: RunLog) -> FittingTable | None:
     """The first and the last stage on the test suite, with 95 % intervals; None before the test was opened."""
     record, about = run.state.test, run.plan.world.about
     if record is None:
@@ -149,28 +237,33 @@ def test_table(run: RunLog) -> Table | None:
     compared = {"stage 0": record.first, f"stage {last_stage}": record.last}  # the same in a run of one stage
     if record.start is not None:
         compared = {"before": record.start} | compared
-    for heading in (
+    headings = [
         "slice",
         f"{about.case}s",
         *(f"{word}, {when}" for when in compared),
         *(about.headings[metric] for metric in others),
-    ):
+    ]
+    for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    for number, last in enumerate(record.last):
-        table.add_row(
+    lines = [
+        [
             about.label(last.name),
             str(last.episodes),
             *(rate(rows[number], objective) for rows in compared.values()),
             *(percent(last.metrics.get(metric), 1) for metric in others),
-        )
+        ]
+        for number, last in enumerate(record.last)
+    ]
+    for line in lines:
+        table.add_row(*line)
     if len(record.last) == 1:  # then its row is already the total
-        return table
+        return FittingTable(table, headings, lines)
     total = sum(row.episodes for row in record.last)
     columns = [*((rows, objective) for rows in compared.values()), *((record.last, metric) for metric in others)]
     table.add_section()
-    cells = [rate_with_interval(pooled(rows, metric), total) for rows, metric in columns]
-    table.add_row("all", str(total), *cells, style="bold")
-    return table
+    in_all = ["all", str(total), *(rate_with_interval(pooled(rows, metric), total) for rows, metric in columns)]
+    table.add_row(*in_all, style="bold")
+    return FittingTable(table, headings, [*lines, in_all])
 
 
 def rate(row: SliceResult, metric: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,3 +101,29 @@ class CountTrainee(Trainee):
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+class Skill(BaseModel):
+    share: float = Field(1.0, ge=0.0, le=1.0, description="Part of the data.")
+    level: float = Field(0.5, ge=0.0, le=1.0, description="How hard it is.")
+
+
+class SkillsConfig(CountConfig):
+    editable: ClassVar[tuple[str, ...]] = ("skills",)
+
+    skills: dict[str, Skill] = Field(default_factory=lambda: {f"skill-{number:02}": Skill() for number in range(24)})
+
+
+class SkillsWorld(CountWorld):
+    """The cases are of 24 slices in turn."""
+
+    config_type = SkillsConfig
+    about = CountWorld.about
+
+    def draw(self, config: Any, per_slice: int, **named: Any) -> Numbers:
+        return super().draw(config, per_slice * len(config.skills), **named)
+
+    def play(self, policy: Any, cases: Numbers, config: Any, *, seed: int) -> list[Episode]:
+        names = list(config.skills)
+        played = super().play(policy, cases, config, seed=seed)
+        return [replace(one, slice=names[one.case % len(names)]) for one in played]

@@ -25,7 +25,7 @@ from envtuning.studies.table import drawn
 from envtuning.trainees import TraineeKind
 from envtuning.worlds.world import About
 from tests.envtuning.counting_runs import spec_of
-from tests.envtuning.counting_world import CountConfig, CountTrainee
+from tests.envtuning.counting_world import CountConfig, CountTrainee, SkillsConfig
 
 PLAIN = """run in RUN
 stage 0 warm up (config by the file; 1,000 env steps): level 0.5; hint 0
@@ -252,7 +252,7 @@ good on 12 unseen boards: 16.7% after the first stage, 33.3% after the last
 """
     )
     run.state.test = TestRecord(start=rows(0.0), first=rows(0.5), last=rows(1.0))
-    assert [column.header for column in shown.test_table(run).columns][2:5] == [
+    assert [column.header for column in shown.test_table(run).table.columns][2:5] == [
         "good, before",
         "good, stage 0",
         "good, stage 2",
@@ -351,3 +351,56 @@ def test_the_exams_table_cuts_nothing_either(width):
         "The exam: 4 roots",
     )
     assert [word for word in (*headings, *figures) if word not in said] == []
+
+
+@pytest.fixture(scope="module")
+def skilled(tmp_path_factory) -> RunLog:
+    """A run with 24 slices, of which the last stage was not begun."""
+    stages = [{"budget": 5000, "config": SkillsConfig(), "name": "warm up"}, {"budget": 5000, "config": SkillsConfig()}]
+    changes = {
+        "world": "tests.envtuning.counting_world:SkillsWorld",
+        "target": SkillsConfig(),
+        "suites": {"validation_per_slice": 2, "test_per_slice": 1, "probe_per_slice": 1},
+    }
+    run = loop.create(tmp_path_factory.mktemp("skilled") / "run", spec_of(*stages, {"budget": 5000}, **changes))
+    loop.continue_run(run, stages=2)
+    return run
+
+
+@pytest.mark.parametrize("width", [40, 80, LOG_WIDTH])
+def test_a_run_of_many_slices_is_readable_in_any_width(skilled, width):
+    paper = TextConsole(width=width, file=StringIO(), soft_wrap=True)
+    paper.print(shown.summary(skilled))
+    said = paper.file.getvalue()
+    assert "…" not in said
+    assert max(len(line) for line in said.splitlines()) <= max(width, 60)  # a sentence is broken by the terminal
+    rows = [line.split() for line in said.splitlines()]
+    rates = {row[0]: row[1:] for row in rows if row and row[0].startswith("skill-") and len(row) == 3}
+    assert list(rates) == [f"skill-{number:02}" for number in range(24)]
+    for column, stage in enumerate(skilled.state.done):
+        told = {row.name: f"{row.metrics['success_rate']:.0%}" for row in stage.report.results}
+        assert {name: cells[column] for name, cells in rates.items()} == told
+    assert ["slice", "0", "1"] in rows  # the stages, above their rates
+    assert "and 21 more" in said
+    assert "– / 5,000" in said
+
+
+def test_many_stages_are_told_in_turn():
+    """Where there is no room for all, the slices are named again."""
+    columns = {str(number): ["100%", f"{number}%"] for number in range(20)}
+    paper = TextConsole(width=40, file=StringIO(), soft_wrap=True)
+    paper.print(shown.StagesInTurn("success", "as told", ["easy", "hard"], columns))
+    lines = [line.split() for line in paper.file.getvalue().splitlines()]
+    assert max(map(len, paper.file.getvalue().splitlines())) <= 40
+    headings = [line[1:] for line in lines if line[:1] == ["slice"]]
+    assert len(headings) > 1
+    assert [heading for line in headings for heading in line] == list(columns)
+    hard = [cell for line in lines if line[:1] == ["hard"] for cell in line[1:]]
+    assert hard == [f"{number}%" for number in range(20)]
+
+
+def test_a_wide_terminal_has_one_table_for_all(skilled):
+    paper = TextConsole(width=400, file=StringIO(), soft_wrap=True)
+    paper.print(shown.run_table(skilled))
+    (head,) = (line.split() for line in paper.file.getvalue().splitlines() if line.split()[:1] == ["stage"])
+    assert head[-24:] == [f"skill-{number:02}" for number in range(24)]
