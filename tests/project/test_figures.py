@@ -521,7 +521,28 @@ def minutes(figures: Figures, part: str) -> float:
     return sum(spent for name, spent in figures["cpu minutes"].items() if name.startswith(part))
 
 
+def changed_most(figures: Figures) -> list[str]:
+    """The four tasks whose success differs most between the start and the end."""
+    before, end = (figures["test"][at]["tasks"] for at in ("before", "end"))
+    return sorted(sorted(before, key=lambda task: -abs(end[task] - before[task]))[: len(SKILLS)])
+
+
+def test_the_tasks_of_the_table_are_those_that_changed_most():
+    assert changed_most(figures_of("small_skills")) == SKILLS
+
+
+def an_update(figures: Figures) -> str:
+    """Seconds of CPU and memory: ours with matrix units and without them, and TRL's own step."""
+    ours, without, stock = (figures["arms"][arm] for arm in ("ours", "without amx", "every prompt"))
+    return (
+        f"takes {ours['median']:.0f} s of CPU and {ours['peak_gb']:.1f} GB…{without['median']:.0f} s on the same core without them…"
+        f"takes {stock['median']:.0f} s and {stock['peak_gb']:.1f} GB"
+    )
+
+
 REAL_MODEL = [
+    Claim(LANGUAGE, "grpo_speed", an_update),
+    Claim(LANGUAGE, "grpo_speed", lambda f: f"20 updates of {f['arms']['ours']['median']:.1f} s of CPU"),
     *(Claim(LANGUAGE, "small_skills", lambda f, task=task: skill(f, task)) for task in SKILLS),
     Claim(LANGUAGE, "small_skills", all_skills),
     Claim(LANGUAGE, "small_skills", lambda f: f"{f['updates']} updates took {minutes(f, 'stage'):.1f} CPU minutes"),

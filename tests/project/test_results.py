@@ -131,6 +131,20 @@ def test_the_claim_about_somebodys_own_world_is_the_stored_study():
         assert f"{100 * success[arm]:.1f} %" in text
 
 
+def test_on_mountaincar_the_same_seed_ends_at_nothing():
+    success = reading.success_of(reading.TARGETS["MountainCar"])
+    failed = [[place for place, rate in enumerate(success[arm]) if rate == 0.0] for arm in ("rules", "target-only")]
+    assert failed[0] == failed[1]
+    assert len(failed[0]) == 1
+
+
+def test_all_arms_of_six_tasks_pay_for_the_same_tests():
+    figures = json.loads((RESULTS / "study_six-tasks.json").read_text(encoding="utf-8"))["figures"]
+    [share] = {run["spent"]["episodes"] / run["spent"]["samples"] for run in figures["runs"]}
+    text = " ".join((README.parent / "docs" / "reading.md").read_text(encoding="utf-8").split())
+    assert f"pay for the same tests, {100 * share:.1f} % of the budget" in text
+
+
 def test_six_tasks_in_the_loop_stand_as_a_null():
     figures = json.loads((RESULTS / "study_six-tasks.json").read_text(encoding="utf-8"))["figures"]
     over = {row["arm"]: Interval(**row["against"]["fixed"]) for row in figures["rows"] if row["arm"] != "fixed"}
