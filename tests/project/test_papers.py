@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks import reading
+from benchmarks._points import in_points
+from benchmarks._record import RESULTS
 from envtuning.runs.spec import load_spec
+from envtuning.studies.intervals import t_mean
+from envtuning.studies.preregistered import load_study
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
@@ -42,6 +47,39 @@ def test_its_benchmarks_exist(module):
 @pytest.mark.parametrize("spec", sorted(set(re.findall(r"envtuning run ([\w./-]+)", PAGE))))
 def test_its_runs_exist(spec):
     assert load_spec(ROOT / spec if "/" in spec else spec, trust=["benchmarks"]).stages
+
+
+def test_an_option_of_its_benchmarks_exists():
+    """Each in the source of its command's module; "… --option" belongs to the command before it in the cell."""
+    checked = 0
+    for _, _, cell in rows():
+        module = ""
+        for command in re.findall(r"`([^`]+)`", cell):
+            if named := re.match(r"python -m benchmarks\.(\w+)", command):
+                module = named[1]
+            elif not command.startswith("… "):
+                continue
+            place = ROOT / "benchmarks" / module
+            source = (place / "__main__.py" if place.is_dir() else place.with_suffix(".py")).read_text(encoding="utf-8")
+            for option in re.findall(r" (--[\w-]+)", command):
+                assert f'"{option}"' in source, command
+                checked += 1
+    assert checked > 10
+
+
+def test_its_preregistered_studies_exist():
+    [cell] = [command for _, _, command in rows() if "three-agents.yaml" in command]
+    names = re.findall(r"([\w-]+)\.yaml", cell)
+    assert len(names) == len(set(names)) == 6
+    for name in names:
+        assert load_study(ROOT / "benchmarks" / "preregistered" / f"{name}.yaml").seeds
+
+
+@pytest.mark.parametrize("name", ["grpo_kl", "real_skills"])
+def test_what_it_says_was_not_run_has_no_result(name):
+    assert not (RESULTS / f"{name}.json").exists(), (
+        "docs/papers.md says that this was not run: give its row the figures"
+    )
 
 
 def published() -> dict[str, dict[int, tuple[float, int]]]:
@@ -76,9 +114,90 @@ def test_the_published_rates_are_those_that_the_suite_has():
 
 
 def stored(name: str) -> dict[str, Any]:
-    path = ROOT / "benchmarks" / "results" / f"{name}.json"
-    figures: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    figures: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["figures"]
     return figures
+
+
+ENGINEERS = ("rules", "half-success", "progress-share")
+BASELINES = ("fixed", "uniform", "target-only")
+
+
+def test_the_engineers_are_above_the_three_baselines_where_it_says_so():
+    def low(success: reading.Success, engineer: str, other: str) -> float:
+        return t_mean([one - two for one, two in zip(success[engineer], success[other], strict=True)]).low
+
+    studies = {name: reading.success_of(f"study_{name}") for name in ("small-corridors", "corridors", "three-agents")}
+    below = {
+        (name, engineer)
+        for name, success in studies.items()
+        for engineer in ENGINEERS
+        if min(low(success, engineer, baseline) for baseline in BASELINES) <= 0
+    }
+    assert below == {("three-agents", "progress-share")}
+    for success in studies.values():
+        assert all(len(arm) == 10 for arm in success.values())
+        assert all(
+            low(success, engineer, "ladder") <= 0 or low(success, engineer, "searched") <= 0 for engineer in ENGINEERS
+        )
+
+
+def test_where_nobody_reveals_the_kinds_a_rule_gains_on_all_held_out_families_but_one():
+    families = stored("exam_table")["opened"]["rising"]["families"]
+    lows = {name: found["over_open_loop"]["low"] for name, found in families.items() if name != "null"}
+    assert [name for name, low in lows.items() if low <= 0] == ["reasoning"]
+    assert f"on {len(lows) - 1} of {len(lows)} held-out families" in PAGE
+
+
+def test_a_large_model_as_the_engineer_is_told_as_it_was_measured():
+    def minus(rows: dict[str, Any], other: str) -> str:
+        return in_points(rows[other]["model_minus"])
+
+    exam, reward = stored("exam_model"), stored("reward_model")
+    scores, success, reasoning = (exam[part]["rows"] for part in ("scores", "success", "reasoning"))
+    assert (len(exam["scores"]["roots"]), len(reward["roots"])) == (16, 3)  # "sixteen roots", "three roots"
+    best = "best open loop"
+    said = f"it ends {minus(scores, best)} points from the {best} and {minus(scores, 'rising')} from `rising`"
+    assert f"{said}. With success alone, it ends {minus(success, best)} points" in PAGE
+    assert f"it ends {minus(reasoning, best)} points from it, which shows nothing" in PAGE
+    assert reasoning[best]["model_minus"]["low"] < 0 < reasoning[best]["model_minus"]["high"]
+    half, end = (
+        minus(table, "even draws") for table in (reward["tables"][at] for at in ("92160 replies", "184320 replies"))
+    )
+    assert f"it ends {half} points from even draws half-way, and {end} at the end" in PAGE
+
+
+def test_what_a_curriculum_adds_by_reward_is_stored():
+    study = stored("reward_study")
+    half, end = (
+        in_points(study["tables"][at]["rising"]["minus even draws"]["all"])
+        for at in ("92160 replies", "184320 replies")
+    )
+    assert study["roots"] == 16
+    assert f"`rising` ends {half} points from even draws half-way, and {end} at the end" in PAGE
+
+
+def test_a_pretrained_model_rose_before_its_engineer_decided():
+    run = stored("small_skills")
+    before, first, last = (run["test"][at]["success"] for at in ("before", "first stage", "end"))
+    said = f"was {100 * before:.1f} % before, {100 * first:.1f} % after five updates and {100 * last:.1f} % after ten"
+    assert said in PAGE
+    assert run["updates"] == 10
+    assert set(run["shares"][0].values()) == {1.0}
+    assert before < last <= first
+
+
+def test_a_checkpoint_s_own_entropy_is_no_better_than_even_draws():
+    found = stored("gate_engineers")["differences"]["checkpoint - even"]
+    assert found["low"] < 0 < found["high"]
+
+
+def test_every_pair_of_model_and_report_has_five_answers():
+    assert {row["answers"] for row in stored("readers")["means"]} == {5}
+
+
+def test_the_last_policy_of_the_four_stages_is_the_stored_one():
+    success = stored("bfcl_four_stages_v4")["test"]["after the last stage"]["success_rate"][0]
+    assert f"Its last policy solves {100 * success:.0f} of 100 test tasks" in PAGE
 
 
 ABLATIONS = {
@@ -114,6 +233,15 @@ def test_the_ablations_are_those_that_are_stored():
     assert (
         f"{rate(tests['something missing']['arms']['binary reward']['success'])} % success on these two splits" in PAGE
     )
+
+    def gap(part: str, arm: str, score: str) -> str:
+        return f"{100 * tests[part]['four stages minus'][arm][score]['mean'][0]:.1f} points"
+
+    missing = "something missing"
+    assert f"a single stage ends {gap('all', 'single stage', 'success')} lower" in PAGE
+    assert f"success is {gap(missing, 'no feedback', 'success')} lower" in PAGE
+    assert f"progress is {gap(missing, 'no feedback', 'progress')} lower" in PAGE
+    assert f"{gap(missing, 'binary reward', 'success')} below the progress reward" in PAGE
 
 
 def test_a_reward_for_success_alone_has_none_in_validation_after_the_second_stage():
