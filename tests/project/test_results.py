@@ -12,6 +12,7 @@ from statistics import fmean, stdev
 import pytest
 
 from benchmarks import reading
+from benchmarks._points import in_points
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
 from benchmarks.store import HERE, from_stored
@@ -136,6 +137,14 @@ def test_on_mountaincar_the_same_seed_ends_at_nothing():
     failed = [[place for place, rate in enumerate(success[arm]) if rate == 0.0] for arm in ("rules", "target-only")]
     assert failed[0] == failed[1]
     assert len(failed[0]) == 1
+
+
+def test_what_the_page_on_reading_says_of_rewards_is_stored():
+    figures = json.loads((RESULTS / "exam_table.json").read_text(encoding="utf-8"))["figures"]
+    found = figures["opened"]["rising"]["families"]["by-reward"]["over_open_loop"]
+    text = " ".join((README.parent / "docs" / "reading.md").read_text(encoding="utf-8").split())
+    assert f"By reward, `rising` gains {in_points(found)} points in the exam" in text
+    assert found["low"] > 0
 
 
 def test_all_arms_of_six_tasks_pay_for_the_same_tests():
