@@ -54,7 +54,9 @@ class Learner:
         self.replies += taken * family.replies
         self.trained += len(kept) * family.replies
         self.drawn += np.bincount(asked, minlength=family.tasks) * family.replies
-        return Shown(np.repeat(asked, family.replies)[None], paid[:taken].numpy().reshape(1, -1), score.reshape(1, -1))
+        task = np.repeat(asked, family.replies)[None]
+        further = np.arange(task.shape[1])[None] % family.replies > 0
+        return Shown(task, paid[:taken].numpy().reshape(1, -1), score.reshape(1, -1), further)
 
     def _step(self, replies: Tensor, paid: Tensor, taken: Tensor) -> None:
         """Of groups with a signal, and of all: question, reply. Without a loss, the policy and the optimiser stay as they are."""

@@ -50,12 +50,24 @@ class SliceResult(_Section):
         None,
         description="In training: episodes on questions that were trained on before; `episodes` does not count them.",
     )
+    questions: int | None = Field(
+        None,
+        ge=1,
+        description="In training: how many questions these episodes answer, where some are replies to the same one; null where each has one of its own.",
+    )
 
     @model_serializer(mode="wrap")
     def _in_short(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Only rows of training have halves and repeats."""
+        """Only rows of training have halves, repeats and questions."""
         told: dict[str, Any] = handler(self)
-        return {name: value for name, value in told.items() if value or name not in ("halves", "repeats")}
+        return {name: value for name, value in told.items() if value or name not in ("halves", "repeats", "questions")}
+
+    @property
+    def observations(self) -> int:
+        """What an interval may count: questions, where one has several replies. These resemble each other, and as observations of their
+        own they would make it far too narrow; as one it is rather too wide.
+        """
+        return self.episodes if self.questions is None else self.questions
 
     @property
     def played(self) -> int:
@@ -76,8 +88,8 @@ class SliceResult(_Section):
         return min(max(value, 0.0), 1.0)
 
     def interval(self, metric: str, z: float = 1.96) -> tuple[float, float]:
-        """Wilson interval of a rate over this slice's episodes."""
-        return wilson(self.metrics[metric], self.episodes, z)
+        """Wilson interval of a rate over this slice's observations."""
+        return wilson(self.metrics[metric], self.observations, z)
 
 
 def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
@@ -241,7 +253,15 @@ def _late(row: SliceResult) -> SliceResult:
         return row
     success = half.succeeded / half.episodes
     metrics = {name: half.score if name == "score" and half.score is not None else success for name in row.metrics}
-    return row.model_copy(update={"episodes": half.episodes, "metrics": metrics, "halves": [], "repeats": None})
+    questions = None if row.questions is None else max(1, round(row.questions * half.episodes / row.episodes))
+    part: dict[str, Any] = {
+        "episodes": half.episodes,
+        "questions": questions,
+        "metrics": metrics,
+        "halves": [],
+        "repeats": None,
+    }
+    return row.model_copy(update=part)
 
 
 def read_first(stage: StageReport | StageRecord, objective: str) -> list[SliceResult]:

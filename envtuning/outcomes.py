@@ -1,12 +1,13 @@
 """What training showed: an outcome for every training episode, and its sums by slice.
 
-A first visit to a question shows what the policy can do, and a repeat shows what it remembers. So both are summed apart.
+A first visit to a question shows what the policy can do, and a repeat shows what it remembers. So both are summed apart. Where a
+question is answered by several replies, as in training by reward, they resemble each other. So the questions are counted beside the episodes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Annotated, Any, NamedTuple
 
@@ -31,6 +32,16 @@ class Outcome(NamedTuple):
     score: float  # 0 to 1, by the world's `score_in_words`
     failure: str = ""  # the kind, if the world names kinds
     repeat: bool = False  # whether the policy has been trained on the same question before
+    further: bool = False  # whether it is a further reply of a group: one to the same question is counted already
+
+
+def further_replies(questions: Iterable[Hashable]) -> list[bool]:
+    """Of replies that were sampled together: which of them answer a question that one before them answers. None is an unknown question."""
+    met, found = set[Hashable](), list[bool]()
+    for question in questions:
+        found.append(question is not None and question in met)
+        met.add(question)
+    return found
 
 
 class Counts(BaseModel):
@@ -42,11 +53,16 @@ class Counts(BaseModel):
     successes: int = Field(0, ge=0)
     score_sum: float = Field(0.0, ge=0)  # of the episodes' scores
     failures: Counter[Annotated[str, Field(max_length=100)]] = Field(default_factory=Counter)  # failed episodes by kind
+    further: int = Field(0, ge=0)  # of the episodes: further replies to a question, as in ``Outcome``
 
     @model_validator(mode="after")
     def _fit_together(self) -> Counts:
         if self.successes > self.episodes:
             raise ValueError(f"{self.successes} successes of {self.episodes} episodes: give at most one an episode")
+        if self.further > self.episodes:
+            raise ValueError(
+                f"further is {self.further} of {self.episodes} episodes: leave out a question's first reply"
+            )
         if self.score_sum > self.episodes * (1 + ROUNDING):
             raise ValueError(f"score_sum is {self.score_sum} for {self.episodes} episodes: give at most 1 an episode")
         if min(self.failures.values(), default=0) < 0 or self.failures.total() > self.episodes - self.successes:
@@ -60,6 +76,12 @@ class Counts(BaseModel):
         self.successes += other.successes
         self.score_sum += other.score_sum
         self.failures.update(other.failures)
+        self.further += other.further
+
+    @property
+    def questions(self) -> int | None:
+        """How many questions were asked, each counted as often as it was asked anew; None if every episode has one of its own."""
+        return max(1, self.episodes - self.further) if self.further else None
 
     def split(self) -> Split | None:
         """These counts in a report; None without episodes."""
@@ -92,28 +114,38 @@ class Tally(BaseModel):
         counts.episodes += 1
         counts.successes += bool(outcome.success)
         counts.score_sum += float(outcome.score)
+        counts.further += bool(outcome.further)
         if outcome.failure and not outcome.success:
             counts.failures[outcome.failure] += 1
 
     def observe_many(
-        self, slices: Sequence[Any] | NDArray[Any], successes: ArrayLike, scores: ArrayLike | None = None
+        self,
+        slices: Sequence[Any] | NDArray[Any],
+        successes: ArrayLike,
+        scores: ArrayLike | None = None,
+        further: ArrayLike | None = None,
     ) -> None:
-        """Count finished episodes, all of them first visits. Without ``scores``, a success scores 1 and a failure 0."""
+        """Count finished episodes, all of them first visits. Without ``scores``, a success scores 1 and a failure 0. Without ``further``,
+        every episode has a question of its own.
+        """
         won = np.asarray(successes, dtype=float)
         points = won if scores is None else np.asarray(scores, dtype=float)
-        if not len(slices) == len(won) == len(points):
+        again = np.zeros(len(won)) if further is None else np.asarray(further, dtype=float)
+        if not len(slices) == len(won) == len(points) == len(again):
+            flags = "" if further is None else f", {len(again)} further"
             raise ValueError(
-                f"{len(slices)} slices, {len(won)} successes, {len(points)} scores: give one of each for every episode"
+                f"{len(slices)} slices, {len(won)} successes, {len(points)} scores{flags}: give one of each for every episode"
             )
         if not np.all((points >= 0) & (points <= 1)):
             raise ValueError(f"scores are from {points.min()} to {points.max()}: give numbers from 0 to 1")
         names, place = _numbered(slices)
-        sums = [np.bincount(place, weights, len(names)).tolist() for weights in (None, won, points)]
-        for name, episodes, successes_of, score_sum in zip(names, *sums, strict=True):
+        sums = [np.bincount(place, weights, len(names)).tolist() for weights in (None, won, points, again)]
+        for name, episodes, successes_of, score_sum, further_of in zip(names, *sums, strict=True):
             counts = self._counts(name, repeat=False)
             counts.episodes += int(episodes)
             counts.successes += int(successes_of)
             counts.score_sum += score_sum
+            counts.further += int(further_of)
 
     def __add__(self, other: Tally) -> Tally:
         return total((self, other))
@@ -147,7 +179,7 @@ class Arriving:
     def __init__(self, tally: Tally | None = None) -> None:
         self._tally = Tally() if tally is None else tally
         self.episodes = self._tally.episodes
-        self._kept: list[tuple[Sequence[Any] | NDArray[Any], ArrayLike, ArrayLike | None]] = []
+        self._kept: list[tuple[Sequence[Any] | NDArray[Any], ArrayLike, ArrayLike | None, ArrayLike | None]] = []
         self._room = self.MOST
 
     def observe(self, outcome: Outcome) -> None:
@@ -155,10 +187,14 @@ class Arriving:
         self.episodes += 1
 
     def observe_many(
-        self, slices: Sequence[Any] | NDArray[Any], successes: ArrayLike, scores: ArrayLike | None = None
+        self,
+        slices: Sequence[Any] | NDArray[Any],
+        successes: ArrayLike,
+        scores: ArrayLike | None = None,
+        further: ArrayLike | None = None,
     ) -> None:
         """As ``Tally.observe_many``; wrong values are found when the tally is read."""
-        self._kept.append((slices, successes, scores))
+        self._kept.append((slices, successes, scores, further))
         self.episodes += len(slices)
         self._room -= len(slices)
         if self._room <= 0:
@@ -171,7 +207,8 @@ class Arriving:
             slices = list(chain.from_iterable(_listed(one[0]) for one in kept))
             won = np.concatenate([np.asarray(one[1], dtype=float) for one in kept])
             scores = [np.asarray(one[1] if one[2] is None else one[2], float) for one in kept]
-            self._tally.observe_many(slices, won, np.concatenate(scores))
+            further = [np.zeros(len(one[0])) if one[3] is None else np.asarray(one[3], float) for one in kept]
+            self._tally.observe_many(slices, won, np.concatenate(scores), np.concatenate(further))
         return self._tally
 
 
@@ -221,6 +258,7 @@ def slice_results(iterations: Sequence[Tally], objective: str) -> list[SliceResu
             failures=dict(sorted(counts.failures.items())),
             halves=[shown(half, name).split() for half in halves],
             repeats=whole.repeats.get(name, nothing).split(),
+            questions=counts.questions,
         )
         for name in sorted(whole.first.keys() | whole.repeats.keys(), key=natural_key)
     ]

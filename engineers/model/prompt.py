@@ -190,6 +190,7 @@ def _render(
         "outcomes_in_words": report.outcomes_in_words,
         "score_in_words": report.score_in_words,
         "blind": rows.blind_for_all(slices, report.blind_scores),
+        "grouped": any(row.questions is not None for row in report.training_results),
         "validated": any(stage.results for stage in past),
         "trained": sum(result.played for result in report.training_results),
         "sum_of_shares": sum(shown.weights(report.config).values()),

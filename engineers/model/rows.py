@@ -40,9 +40,11 @@ def counted(result: SliceResult, objective: str, *, with_failures: bool) -> str:
 def row(result: SliceResult, objective: str, aside: Collection[str], *, with_failures: bool) -> str:
     """A slice's successes with their interval, how the others failed, and its other metrics but those that are put aside or told as behaviour."""
     told = [counted(result, objective, with_failures=False)]
+    if result.questions is not None:
+        told[0] += f" episodes of {result.questions} question{'s' if result.questions > 1 else ''}"
     rate = rate_in(result, objective)
     if rate is not None:
-        told[0] += f", {interval_of(rate, result.episodes)}"
+        told[0] += f", {interval_of(rate, result.observations)}"
         told += [lost] if with_failures and (lost := kinds(result)) else []
     hidden = {objective, "success_rate", *aside} if rate is not None else set(aside)
     told += [
@@ -55,14 +57,14 @@ def metric_of(result: SliceResult, metric: str) -> str:
     value = result.metrics[metric]
     if not metric.endswith("_rate") or not 0 <= value <= 1:
         return compact(value)
-    return interval_of(value, result.episodes)
+    return interval_of(value, result.observations)
 
 
-def interval_of(rate: float, episodes: int) -> str:
+def interval_of(rate: float, observations: int) -> str:
     """Wilson's interval. For a mean of scores it is too wide rather than too narrow, because scores vary less than successes; a prompt
     says so.
     """
-    low, high = wilson(rate, episodes)
+    low, high = wilson(rate, observations)
     return f"{rate:.2f} [{low:.2f}, {high:.2f}]"
 
 
@@ -120,7 +122,7 @@ def training_rows(
 def _outcome(result: SliceResult, objective: str, blind: float | None, *, scored: bool) -> str:
     told = row(result, objective, result.metrics, with_failures=False)
     if scored and result.score is not None:
-        told += f"; score {interval_of(result.score, result.episodes)}"
+        told += f"; score {interval_of(result.score, result.observations)}"
         told += f", a blind guess {blind:.2f}" if blind is not None else ""
     return told
 

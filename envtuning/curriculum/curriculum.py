@@ -46,11 +46,15 @@ class Curriculum(ABC):
     def decide(self) -> Config | None:
         """The next config, if it is time; else None."""
 
-    def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
-        """Count finished episodes. Without ``scores``, a success scores 1 and a failure 0."""
+    def observe_many(
+        self, slices: Column, successes: Column, scores: Column | None = None, further: Column | None = None
+    ) -> None:
+        """Count finished episodes. Without ``scores``, a success scores 1 and a failure 0. ``further`` marks replies to a question that
+        has been answered before in its group; without it, every episode has a question of its own."""
         points = successes if scores is None else scores
-        for name, success, score in zip(slices, successes, points, strict=True):
-            self.observe(Outcome(str(name), bool(success), float(score)))
+        again = [False] * len(slices) if further is None else further
+        for name, success, score, beside in zip(slices, successes, points, again, strict=True):
+            self.observe(Outcome(str(name), bool(success), float(score), further=bool(beside)))
 
     def next(self) -> Config | None:
         """A new config if it is time, else None. The new config is in force from now on."""

@@ -159,10 +159,12 @@ class EngineerCurriculum(Curriculum):
         if self.unit == "episodes":
             self._amount += 1
 
-    def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
+    def observe_many(
+        self, slices: Column, successes: Column, scores: Column | None = None, further: Column | None = None
+    ) -> None:
         """The slices are looked at in the first call, and then once a stage."""
         half = self._half()
-        half.observe_many(slices, successes, scores)
+        half.observe_many(slices, successes, scores, further)
         if not self._looked:
             self._looked = True
             self.slices.raise_unless_known(half.read().first)

@@ -76,9 +76,9 @@ class PrimeTaskSampler(Iterator[Any]):
         """Count a finished group, and take the curriculum's next config if it is time."""
         key = group[0].task.key
         if self._drawn.get(key) == self.curriculum.version:
-            for trace in _counted(group):
-                score = min(max(float(trace.reward), 0.0), 1.0)
-                self.curriculum.observe(Outcome(self.slices[key], bool(self.success(trace.reward)), score))
+            for number, trace in enumerate(_counted(group)):
+                success, score = bool(self.success(trace.reward)), min(max(float(trace.reward), 0.0), 1.0)
+                self.curriculum.observe(Outcome(self.slices[key], success, score, further=number > 0))
         self.curriculum.advance(iterations=1)
         self.curriculum.next()
 

@@ -50,8 +50,10 @@ class Sampler(Curriculum):
         self.slices.raise_unless_known([outcome.slice])
         self._seen.observe(outcome)
 
-    def observe_many(self, slices: Column, successes: Column, scores: Column | None = None) -> None:
-        self._seen.observe_many(slices, successes, scores)
+    def observe_many(
+        self, slices: Column, successes: Column, scores: Column | None = None, further: Column | None = None
+    ) -> None:
+        self._seen.observe_many(slices, successes, scores, further)
         if not self._looked:  # at the first episodes; at all of them, once a stage
             self._looked = True
             self.slices.raise_unless_known(self._seen.read().first)

@@ -16,7 +16,7 @@ from envtuning.curriculum.curriculum import Curriculum, as_curriculum
 from envtuning.curriculum.wrappers import Given
 from envtuning.errors import RunError, SpecError
 from envtuning.extras import needs
-from envtuning.outcomes import Outcome
+from envtuning.outcomes import Outcome, further_replies
 
 try:
     from transformers import TrainerCallback
@@ -38,14 +38,16 @@ class NotFollowed(ValueError):
 
 
 class _Paid(NamedTuple):
-    """A reply that was paid, and the version of the config that its prompt was drawn from; None if the row does not say."""
+    """A reply that was paid, the version of the config that its prompt was drawn from, and the prompt; None if it is not told."""
 
     outcome: Outcome
     version: int | None
+    question: str | None
 
 
 class TRLCurriculumCallback(TrainerCallback, ExportableState):
-    """Reports every rewarded reply to ``curriculum``, and gives the config that it chooses to the prompts.
+    """Reports every rewarded reply to ``curriculum``, and gives the config that it chooses to the prompts. Replies of a step to equal
+    prompts count as several answers to one question.
 
     ``rewards(function)`` wraps the trainer's reward function. A reply's slice is in the dataset's column ``slice``, or in its row's
     ``metadata``; its score is the reward, cut to 0 to 1; it is a success if ``success(reward)``, unless told if the reward is at least
@@ -92,12 +94,13 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         ]  # a user's may be anything
         slices = columns.get("slice") or [row.get("slice", WHOLE) for row in rows]
         versions = columns.get("config_version") or [row.get("version") for row in rows]
+        prompts = columns.get("prompts") or [None] * len(paid)
         by_slice: dict[str, list[bool]] = {}
-        for reward, name, version in zip(paid, slices, versions, strict=True):
+        for reward, name, version, prompt in zip(paid, slices, versions, prompts, strict=True):
             if reward is None:  # the function does not judge this row
                 continue
             outcome = Outcome(str(name), bool(self.success(reward)), min(max(float(reward), 0.0), 1.0))
-            self._paid.append(_Paid(outcome, version))
+            self._paid.append(_Paid(outcome, version, None if prompt is None else str(prompt)))
             by_slice.setdefault(outcome.slice, []).append(outcome.success)
         if (log := columns.get("log_metric")) is not None:
             for name, won in by_slice.items():
@@ -154,9 +157,14 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         current, behind = getattr(self.prompts, "version", None), self._behind
         config = None
         if state.is_world_process_zero:
-            for outcome, version in paid:
-                if (not behind) if version is None or current is None else version >= current:
-                    self.curriculum.observe(outcome)
+            counted = [
+                one
+                for one in paid
+                if ((not behind) if one.version is None or current is None else one.version >= current)
+            ]
+            further = further_replies(one.question for one in counted)
+            for one, is_further in zip(counted, further, strict=True):
+                self.curriculum.observe(one.outcome._replace(further=is_further))
             self.curriculum.advance(iterations=1)
             config = self.curriculum.next()
         config = _from_the_main_process(config)

@@ -18,11 +18,12 @@ AWAY = 100_000  # a donor's root is so far from the run's own
 
 
 class Columns(NamedTuple):
-    """What a curriculum observes: a slice, a success and perhaps a score for each answer."""
+    """What a curriculum observes: a slice, a success and perhaps a score for each answer, and whether it is a further reply."""
 
     slices: Any
     successes: Any
     scores: Floats | None
+    further: Any
 
 
 Told = Callable[[Shown, int], Columns]  # of half a stage, and its number in the run
@@ -44,7 +45,7 @@ def plainly(reads: Reads, tasks: Tasks, rng: np.random.Generator) -> Told:
             for kind in np.unique(tasks.kind):
                 rows = np.flatnonzero(tasks.kind[task] == kind)
                 score[rows] = rng.permutation(score[rows])
-        return Columns(np.array(tasks.names)[task], success, None if reads == "success" else score)
+        return Columns(np.array(tasks.names)[task], success, None if reads == "success" else score, shown.further[0])
 
     return told
 
@@ -56,7 +57,7 @@ def as_of_others(rates: Rates, tasks: Tasks, rng: np.random.Generator) -> Told:
         task = shown.task[0]
         success = rng.random(len(task)) < rates.success[half][task]
         letters = rng.binomial(tasks.answer, rates.score[half][task]) / tasks.answer
-        return Columns(np.array(tasks.names)[task], success, np.where(success, 1.0, letters))
+        return Columns(np.array(tasks.names)[task], success, np.where(success, 1.0, letters), shown.further[0])
 
     return told
 

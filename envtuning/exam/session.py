@@ -28,6 +28,7 @@ class Shown(NamedTuple):
     task: Ints
     success: np.ndarray  # bool
     score: Floats
+    further: np.ndarray  # bool: of several replies to a question, all but the first
 
 
 class Session:
@@ -66,4 +67,6 @@ class Session:
 
 def _shown(which: Ints, seen: Seen, replies: int) -> Shown:
     n = len(which)
-    return Shown(np.repeat(which, replies, 2).reshape(n, -1), seen.success.reshape(n, -1), seen.score.reshape(n, -1))
+    task = np.repeat(which, replies, 2).reshape(n, -1)
+    further = np.broadcast_to(np.arange(task.shape[1]) % replies > 0, task.shape)
+    return Shown(task, seen.success.reshape(n, -1), seen.score.reshape(n, -1), further)

@@ -63,7 +63,8 @@ class ExamTrainee(Trainee):
 
     def _tally(self, shown: Shown) -> Tally:
         tally = Tally()
-        tally.observe_many(np.array(self.world.letters.names)[shown.task[0]], shown.success[0], shown.score[0])
+        names = np.array(self.world.letters.names)[shown.task[0]]
+        tally.observe_many(names, shown.success[0], shown.score[0], shown.further[0])
         return tally
 
     def policy(self) -> Replies:

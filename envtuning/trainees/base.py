@@ -53,7 +53,8 @@ class Trainee(ABC):
         by unit (``env_steps``, ``episodes``, ``samples``, ``tokens``), ``success_rate``, ``grad_norm`` and any other
         metrics; ``workers_lost`` is the number of workers lost since the previous iteration, each counted once.
         The entry ``outcomes`` is not a number: it is a ``Tally`` of the iteration's episodes, or ``{slice: {"episodes": …,
-        "successes": …, "score_sum": …}}``. With it, engineers read what training showed, and no probe is drawn by default.
+        "successes": …, "score_sum": …}}``. Where groups of replies answer a question each, ``"further": …`` says how many of the episodes
+        are not the first of their group. With it, engineers read what training showed, and no probe is drawn by default.
         Returns the call's metrics, with its whole cost. A trainee need not call ``on_iteration``: the returned cost counts.
         Raises ``TrainingDiverged`` if numbers are no longer finite, ``WorkerLost`` if it cannot continue.
         """

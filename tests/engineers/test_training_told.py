@@ -74,6 +74,17 @@ def test_a_slice_has_its_count_its_interval_its_score_and_the_stages_before(told
     assert "A score's interval takes every episode as all right or all wrong" in text
 
 
+def test_where_questions_have_several_replies_the_interval_counts_questions(told, config):
+    note = "an interval counts questions, not episodes"
+    grouped = [trained("soup", 240, 480, 0.5, questions=30), trained("stew", 16, 16, 1.0, questions=1)]
+    text = text_of(told.model_copy(update={"training_results": grouped}), config)
+    rows = rows_of(text, "What training showed")
+    assert rows["soup"].startswith("240 of 480 episodes of 30 questions, 0.50 [0.33, 0.67]; score 0.50 [0.33, 0.67], ")
+    assert rows["stew"].startswith("16 of 16 episodes of 1 question, 1.00 [0.21, 1.00]; score 1.00 [0.21, 1.00], ")
+    assert note in text
+    assert note not in text_of(told, config)
+
+
 def test_a_blind_guess_that_is_alike_everywhere_is_told_once(told, config):
     alike = told.model_copy(update={"blind_scores": dict.fromkeys(("soup", "stew", "cake"), 0.05)})
     assert text_of(alike, config).count("blind guess") == 1

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from envtuning.outcomes import Arriving, Outcome, Tally, slice_results, total
+from engineers.report import wilson
+from envtuning.outcomes import Arriving, Outcome, Tally, further_replies, slice_results, total
 
 NAMES = ("9", "10", "first", "episodes")  # two of them are also words of the stored form
 
@@ -139,6 +140,7 @@ def test_a_dict_of_slices_alone_is_read():
         ({"episodes": 2, "successes": 3}, "3 successes of 2 episodes: give at most one an episode"),
         ({"episodes": 2, "score_sum": 2.5}, "score_sum is 2.5 for 2 episodes: give at most 1 an episode"),
         ({"episodes": 2, "successes": 1, "failures": {"hole": 2}}, "of 1 failed episodes: count each failed one once"),
+        ({"episodes": 2, "further": 3}, "further is 3 of 2 episodes: leave out a question's first reply"),
         ({"episodes": -1}, "greater than or equal to 0"),
         ({"episodes": 1, "score_sum": float("nan")}, "finite number"),
         ({"episodes": 1, "wins": 1}, "wins"),
@@ -160,3 +162,76 @@ def test_a_score_outside_of_0_to_1_is_refused(score):
 def test_arrays_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="2 slices, 1 successes, 1 scores: give one of each for every episode"):
         Tally().observe_many(["a", "b"], [True])
+
+
+def test_replies_sampled_together_are_told_apart_by_their_questions():
+    assert further_replies(["a", "a", "b", "a", "b", "c"]) == [False, True, False, True, True, False]
+    assert further_replies([]) == []
+    assert further_replies([None, None, "a"]) == [False] * 3, "who tells no question has one of its own"
+
+
+def groups(rng, chances, replies):
+    """Of each question its replies; a question is answered right with its own chance."""
+    return rng.random((len(chances), replies)) < np.asarray(chances)[:, None]
+
+
+def tally_of_groups(won, name="a"):
+    tally, further = Tally(), np.broadcast_to(np.arange(won.shape[1]) > 0, won.shape)
+    tally.observe_many([name] * won.size, won.ravel(), further=further.ravel())
+    return tally
+
+
+def test_questions_are_counted_beside_episodes_however_they_are_observed():
+    won = groups(np.random.default_rng(0), np.full(30, 0.5), 16)
+    whole = tally_of_groups(won)
+    single, arriving = Tally(), Arriving()
+    for question in won:
+        for number, success in enumerate(question.tolist()):
+            single.observe(Outcome("a", success, float(success), further=number > 0))
+        arriving.observe_many(["a"] * 16, question, further=np.arange(16) > 0)
+    arriving.observe_many(["a", "b"], [True, True])  # each with a question of its own
+    assert whole == single
+    assert total([single, tally_of_groups(won[:2])]).first["a"].questions == 32
+    read = arriving.read()
+    assert (read.first["a"].episodes, read.first["a"].questions, read.first["b"].questions) == (481, 31, None)
+    (row,) = slice_results([Tally.model_validate(json.loads(json.dumps(whole.dump())))], "success_rate")
+    assert (row.episodes, row.questions, row.observations) == (480, 30, 30)
+
+
+def test_a_question_of_its_own_for_each_episode_leaves_no_trace():
+    """Nor do sums and rows from before: they say nothing of questions."""
+    before = {"first": {"a": {"episodes": 4, "successes": 1, "score_sum": 2.5}}}
+    assert Tally.model_validate(before).dump() == before
+    (row,) = slice_results([Tally.model_validate(before)], "success_rate")
+    assert (row.questions, row.observations) == (None, 4)
+    assert "questions" not in row.model_dump()
+
+
+def test_arrays_with_flags_for_too_few_episodes_are_refused():
+    with pytest.raises(ValueError, match="2 slices, 2 successes, 2 scores, 1 further: give one of each"):
+        Tally().observe_many(["a", "b"], [True, False], further=[True])
+
+
+@pytest.mark.parametrize("questions", [8, 30, 100])
+@pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.1), (0.5, 0.5), (1.0, 2.0), (6.0, 2.0)])
+def test_the_interval_of_grouped_replies_has_the_true_rate_as_often_as_it_says(questions, alpha, beta):
+    """Questions differ in difficulty, by a Beta distribution, whose mean is the true rate."""
+    rng, true = np.random.default_rng(1), alpha / (alpha + beta)
+    by_question, by_episode = [], []
+    for _ in range(400):
+        tally = tally_of_groups(groups(rng, rng.beta(alpha, beta, questions), 16))
+        (row,) = slice_results([tally], "success_rate")
+        low, high = row.interval("success_rate")
+        by_question.append(low <= true <= high)
+        low, high = wilson(row.metrics["success_rate"], row.episodes)
+        by_episode.append(low <= true <= high)
+    assert np.mean(by_question) >= 0.9
+    assert np.mean(by_episode) < np.mean(by_question)
+    if alpha + beta <= 1:  # a question is nearly always answered in the same way
+        assert np.mean(by_episode) < 0.6
+
+
+def test_sixteen_replies_to_one_question_show_little():
+    (row,) = slice_results([tally_of_groups(np.ones((1, 16), bool))], "success_rate")
+    assert row.interval("success_rate") == wilson(1.0, 1)
+    assert row.interval("success_rate")[0] < 0.25

@@ -39,8 +39,14 @@ def test_replies_are_counted_by_slice_with_their_scores_and_failures_and_later_o
     assert outcomes.metrics() == {"success_rate": 2 / 6, "parse_error_rate": 1 / 6, "truncated_rate": 1 / 6}
     assert outcomes.tally.dump() == {
         "first": {
-            "3": {"episodes": 2, "successes": 1, "score_sum": 1.25, "failures": {"truncated": 1}},
-            "4": {"episodes": 3, "successes": 1, "score_sum": 1.5, "failures": {"hole": 1, "parse_error": 1}},
+            "3": {"episodes": 2, "successes": 1, "score_sum": 1.25, "failures": {"truncated": 1}, "further": 1},
+            "4": {
+                "episodes": 3,
+                "successes": 1,
+                "score_sum": 1.5,
+                "failures": {"hole": 1, "parse_error": 1},
+                "further": 1,
+            },
         },
         "repeats": {"4": {"episodes": 1, "score_sum": 0.5, "failures": {"hole": 1}}},
     }
@@ -126,7 +132,7 @@ def test_the_counts_and_questions_of_all_processes_are_added_up(outcomes, monkey
     assert whole.tally.dump() == {
         "first": {
             "3": {"episodes": 2, "successes": 1, "score_sum": 1.5, "failures": {"hole": 1}},
-            "4": {"episodes": 2, "successes": 1, "score_sum": 1.0, "failures": {"hole": 1}},
+            "4": {"episodes": 2, "successes": 1, "score_sum": 1.0, "failures": {"hole": 1}, "further": 1},
         }
     }
     assert outcomes.tally.episodes == 1

@@ -110,6 +110,7 @@ def test_the_engineer_reads_exactly_what_was_paid_for_prompts_of_the_config_in_f
     counted: Counter[str] = Counter(name for version, name, _ in whole.paid if version == 1)
     assert {row.name: row.episodes for row in first.training_results} == counted
     for row in first.training_results:
+        assert row.questions == row.episodes / SETTINGS["num_generations"]
         paid = [reward for version, name, reward in whole.paid if version == 1 and name == row.name]
         assert row.metrics["success_rate"] == pytest.approx(sum(reward == 1 for reward in paid) / len(paid))
         assert row.metrics["score"] == pytest.approx(sum(paid) / len(paid))
@@ -196,8 +197,8 @@ class Config:
         self.configs.append(config)
 
 
-def stepped(callback, paid, slices, main=True):
-    callback.rewards(lambda **columns: paid)(completions=[""] * len(paid), slice=slices)
+def stepped(callback, paid, slices, main=True, **columns):
+    callback.rewards(lambda **columns: paid)(completions=[""] * len(paid), slice=slices, **columns)
     callback.on_step_end(None, SimpleNamespace(is_world_process_zero=main), None)
 
 
@@ -216,6 +217,17 @@ def test_rows_of_a_users_own_have_a_column_slice_and_the_batch_after_a_swap_is_l
     assert len(prompts.configs) == 2
 
 
+def test_replies_of_a_step_to_one_prompt_are_answers_to_one_question():
+    curriculum = EngineerCurriculum(Shifts(), CONFIG, every=100)
+    callback = callbacks.TRLCurriculumCallback(Config(), curriculum)
+    asked = [[{"role": "user", "content": name}] for name in "aaabbc"]
+    stepped(callback, [1.0] * 6, ["odd"] * 6, prompts=asked)
+    stepped(callback, [1.0] * 2, ["odd", "even"], prompts=["a", "c"])
+    odd, even = sorted(curriculum.report.training_results, key=lambda row: -row.episodes)
+    assert (odd.episodes, odd.questions) == (7, 4)  # "a" was asked twice, and each time counts
+    assert (even.episodes, even.questions) == (1, None)
+
+
 def test_of_several_processes_the_main_one_decides_on_the_replies_of_all(monkeypatch):
     import accelerate
     import accelerate.utils
@@ -227,7 +239,7 @@ def test_of_several_processes_the_main_one_decides_on_the_replies_of_all(monkeyp
     monkeypatch.setattr(accelerate.utils, "gather_object", lambda mine: [*mine, *theirs])
     monkeypatch.setattr(accelerate.utils, "broadcast_object_list", lambda found: told.append(list(found)))
     both[1].rewards(lambda **columns: [1.0, 0.0])(completions=["", ""], slice=["odd", "even"])
-    theirs += both[1]._paid
+    theirs += both[1]._paid  # without prompts, whose replies count alone
     stepped(both[0], [1.0, 0.0], ["odd", "odd"])
     assert {row.name: row.episodes for row in engineer.read[0].training_results} == {"odd": 3, "even": 1}
     [[config]] = told

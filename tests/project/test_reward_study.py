@@ -21,8 +21,11 @@ from benchmarks.reward_study import EVEN, EVEN_REFILL, RISING, Arm, Run, figures
 from engineers.plain.rising import RisingEngineer  # noqa: E402
 from envtuning.exam.bounds import Oracle  # noqa: E402
 from envtuning.exam.families import COIN, HOPELESS, LACKING, MASTERED, Family  # noqa: E402
+from envtuning.exam.reading import plainly  # noqa: E402
+from envtuning.exam.roots import tasks_of  # noqa: E402
 from envtuning.exam.session import Start  # noqa: E402
 from envtuning.exam.training import made, sampled  # noqa: E402
+from envtuning.outcomes import Tally  # noqa: E402
 
 SMALL = Family(
     name="small", learning="reward", replies=4, mastered=2, lacking=2, hopeless=1, coins=1, letters=6, lengths=(2,), width=16,
@@ -49,6 +52,16 @@ def scripted(learner: Learner, monkeypatch) -> None:
         return tokens
 
     monkeypatch.setattr(reward_learner, "replies_to", replies)
+
+
+@pytest.mark.parametrize("refill", [False, True])
+def test_a_reader_is_told_how_many_questions_were_asked(refill):
+    shown = Learner(SMALL, Start(0), 2, refill=refill).update(EVENLY)
+    questions = (~shown.further).sum()
+    assert questions == shown.task.size / SMALL.replies
+    tally = Tally()
+    tally.observe_many(*plainly("scores", tasks_of(SMALL, 0), np.random.default_rng(0))(shown, 0))
+    assert sum(counts.episodes - counts.further for counts in tally.first.values()) == questions
 
 
 @pytest.mark.parametrize("refill", [False, True])

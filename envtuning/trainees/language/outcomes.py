@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from envtuning.outcomes import Counts, Outcome, Tally, total
+from envtuning.outcomes import Counts, Outcome, Tally, further_replies, total
 from envtuning.trainees.visited import Visited
 from mapf_frozenlake.text.trl import Reply, judged_reply, text_of
 from mapf_frozenlake.types import FailureKind
@@ -60,10 +60,11 @@ class Outcomes:
         scores: Sequence[float],
         replies: Sequence[Sequence[int]],
     ) -> None:
-        """Count judged replies, each with its row's metadata and its tokens."""
-        repeats = self.visited.repeats([str(row["case"] if "case" in row else row["text"]) for row in metadata])
-        for row, kind, score, repeat in zip(metadata, failures, scores, repeats, strict=True):
-            self.tally.observe(Outcome(str(row["slice"]), kind is None, score, kind or "", repeat))
+        """Count judged replies, each with its row's metadata and its tokens. Those to one question come together."""
+        questions = [str(row["case"] if "case" in row else row["text"]) for row in metadata]
+        marks = (self.visited.repeats(questions), further_replies(questions))
+        for row, kind, score, repeat, further in zip(metadata, failures, scores, *marks, strict=True):
+            self.tally.observe(Outcome(str(row["slice"]), kind is None, score, kind or "", repeat, further))
         self.tokens["generated"] += sum(map(len, replies))
 
     def metrics(self) -> dict[str, float]:
@@ -81,7 +82,10 @@ class Outcomes:
         }
 
     def of_all_processes(self) -> Outcomes:
-        """The sum of the counts of all processes of a group; each judged its own replies. All of them must call this."""
+        """The sum of the counts of all processes of a group; each judged its own replies. All of them must call this.
+
+        A question whose replies were judged by two processes counts as two.
+        """
         from accelerate.utils import gather_object
 
         told = gather_object([(self.tally, self.rewards, self.tokens, self.visited.take())])

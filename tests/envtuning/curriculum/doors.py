@@ -263,17 +263,17 @@ class Recorded(EngineerCurriculum):
                 file.write(json.dumps(call) + "\n")
 
     def observe(self, outcome: Outcome) -> None:
-        self._write("observe", outcome.slice, outcome.success, outcome.score)
+        self._write("observe", outcome)
         super().observe(outcome)
 
-    def observe_many(self, slices: Any, successes: Any, scores: Any = None) -> None:
+    def observe_many(self, slices: Any, successes: Any, scores: Any = None, further: Any = None) -> None:
         columns = [
             [str(name) for name in slices],
             [bool(one) for one in successes],
             None if scores is None else [float(one) for one in scores],
         ]
         self._write("observe_many", *columns)
-        super().observe_many(slices, successes, scores)
+        super().observe_many(slices, successes, scores, further)
 
     def advance(self, *, steps: int = 0, iterations: int = 0) -> None:
         self._write("advance", steps, iterations)
@@ -307,7 +307,7 @@ def repeat(calls: list[list[Any]], curriculum: EngineerCurriculum) -> None:
     """Make the same calls to another curriculum. The configs that it chooses are in its proposals."""
     for call, *given in calls:
         if call == "observe":
-            curriculum.observe(Outcome(*given))
+            curriculum.observe(Outcome(*given[0]))
         elif call == "observe_many":
             curriculum.observe_many(*given)
         elif call == "advance":

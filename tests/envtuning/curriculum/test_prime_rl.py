@@ -58,6 +58,7 @@ def test_tasks_are_drawn_by_the_shares_and_groups_are_counted_exactly():
         counted[task.data.slice] += 4
         one.observe(group(task, 1.0, 0.5, 0.0, -2.0))
     assert {row.name: row.episodes for row in engineer.read[0].training_results} == counted
+    assert {row.name: 4 * row.questions for row in engineer.read[0].training_results} == counted
     assert engineer.read[0].training_results[0].metrics == {"success_rate": 0.25, "score": 0.375}
     assert one.curriculum.config.slices[4].share == 0.5
     drawn = Counter(next(one).data.slice for _ in range(3_000))

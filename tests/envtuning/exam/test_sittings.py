@@ -104,7 +104,7 @@ def test_the_engineer_reads_exactly_what_training_showed():
     curriculum = examined(asked, session, None, {})
     shown = session.train(np.ones((1, SMALL.tasks)))
     for half, part in enumerate((slice(0, 28), slice(28, 56))):
-        cut = Shown(shown.task[:, part], shown.success[:, part], shown.score[:, part])
+        cut = Shown(*(column[:, part] for column in shown))
         curriculum.observe_many(*reading(asked, session.tasks[0])(cut, half))
     curriculum.next()
     [told] = Half.seen
@@ -149,7 +149,7 @@ def shown_of(tasks, count=4_000, seed=0) -> Shown:
     rng = np.random.default_rng(seed)
     task = rng.integers(0, SMALL.tasks, (1, count))
     score = np.clip(task / 10 + rng.normal(0, 0.05, task.shape), 0, 1)
-    return Shown(task, score > 0.3, score)
+    return Shown(task, score > 0.3, score, np.zeros_like(task, bool))
 
 
 def test_shuffled_scores_tell_the_kind_and_no_more():
@@ -188,9 +188,10 @@ def test_the_donor_of_a_model_is_a_rule_so_that_the_model_is_asked_once():
 
 
 def test_rates_of_a_task_without_answers_stay():
+    alone = np.array([[False, False]])
     first, second = (
-        Shown(np.array([[0, 1]]), np.array([[True, False]]), np.array([[1.0, 0.5]])),
-        Shown(np.array([[0, 0]]), np.array([[False, True]]), np.array([[0.0, 1.0]])),
+        Shown(np.array([[0, 1]]), np.array([[True, False]]), np.array([[1.0, 0.5]]), alone),
+        Shown(np.array([[0, 0]]), np.array([[False, True]]), np.array([[0.0, 1.0]]), alone),
     )
     rates = rates_of([[first, second]], 3)
     assert rates.success.tolist() == [[1, 0, 0.5], [0.5, 0, 0.5]]

@@ -46,6 +46,15 @@ def test_side_by_side_each_learns_as_alone(family):
         assert np.allclose(alone.test(20)[0], together.test(20)[at], atol=0.11)
 
 
+def test_of_the_replies_to_a_question_all_but_the_first_are_further():
+    asked, paid = (Session(family, [Start(0), Start(1)], decisions=2) for family in (SMALL, REWARD))
+    assert not asked.train(np.ones((2, SMALL.tasks)), 2).further.any()
+    shown = paid.train(np.ones((2, REWARD.tasks)), 2)
+    groups = shown.task.reshape(2, -1, REWARD.replies)
+    assert (groups == groups[..., :1]).all()
+    assert (shown.further.reshape(groups.shape) == [False, True, True, True]).all()
+
+
 def test_what_training_shows_is_how_the_answer_was_before_its_update():
     session = Session(SMALL, [Start(3)], decisions=12)  # one update a stage
     before = {name: weight.detach().clone() for name, weight in session.policies.named_parameters()}

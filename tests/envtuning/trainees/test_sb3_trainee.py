@@ -18,7 +18,7 @@ import mapf_frozenlake as mfl
 from engineers.shared import own
 from envtuning.errors import SpecError
 from envtuning.loop import run as loop
-from envtuning.outcomes import Counts, total
+from envtuning.outcomes import Counts, Outcome, total
 from envtuning.runs.spec import RunSpec
 from envtuning.testing import check_trainee
 from envtuning.trainees import TraineeKind, make_trainee
@@ -296,8 +296,8 @@ def test_its_outcomes_are_the_episodes_that_its_environments_ended(kind, monkeyp
 def test_lakes_succeed_when_they_are_valid_and_have_the_agents_parts_as_scores():
     world = make_world("lakes")
     last = {"slice": "4", "success": True, "is_success": True, "valid": False, "score": 0.5}
-    assert world.outcome(last) == ("4", False, 0.5, "", False)
-    assert world.outcome(last | {"valid": True, "score": 1.0}) == ("4", True, 1.0, "", False)
+    assert world.outcome(last) == Outcome("4", False, 0.5)
+    assert world.outcome(last | {"valid": True, "score": 1.0}) == Outcome("4", True, 1.0)
 
 
 def test_cases_of_a_checkpoint_are_repeats(tmp_path):
