@@ -10,6 +10,7 @@ import typer
 from envtuning.cli.arguments import OnRay, Trusted, trust_engineers
 from envtuning.cli.base import app, console
 from envtuning.errors import SpecError
+from envtuning.show.pulse import Pulse
 
 
 @app.command()
@@ -58,7 +59,9 @@ def exam(
 ) -> None:
     """Score engineers by real trainings of small transformers: points over the best schedule that reads nothing."""
     try:
-        from envtuning.cli import exam_report
+        with Pulse(console) as pulse:
+            pulse.now("PyTorch is loaded")
+            from envtuning.cli import exam_report
     except ImportError as error:
         from envtuning.extras import needs
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
@@ -21,6 +22,7 @@ from envtuning.exam.session import Start
 from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting
 from envtuning.show.console import FittingTable
 from envtuning.show.pace import Pace
+from envtuning.show.pulse import Pulse
 from envtuning.studies.intervals import Interval
 
 
@@ -37,20 +39,36 @@ def examine(
     hall = Hall(out, jobs=jobs, ray=ray, max_cost=max_cost, timeout=timeout)
     done = hall.kept()
     pace = Pace(sum(paper.key not in done for paper in wanted), noun="sittings")
-    with console.status("") as status:
+    with telling(console, f"{counted(pace.of, 'sitting')}; the first one of a root trains the root, too") as tell:
 
         def ended(one: Sitting) -> None:
-            status.update(f"{one.paper.engineer} on root {one.paper.root} of {one.paper.family.name} ({pace.step()})")
+            last = f"{one.paper.engineer} on root {one.paper.root} of {one.paper.family.name}"
+            tell(f"{pace.step()}; the last was {last}")
 
-        status.update(f"{counted(pace.of, 'sitting')}; the first one of a root trains the root, too")
         found = hall.sittings(wanted, ended)
-    told = scores(found)
+        tell("the table is made")
+        told = scores(found)
     console.print(table(told, f"{counted(len(roots), 'root')}, {counted(trainings, 'training')} of each"))
     console.print(legend(told, chosen))
     if json is not None:
         sheet.write(found, json)
         console.print(f"sittings and scores: {json}")
     return told
+
+
+@contextmanager
+def telling(console: Console, first: str) -> Iterator[Callable[[str], None]]:
+    """Says what goes on: in one moving line on a terminal, elsewhere in a line at first, and one after every few silent seconds."""
+    if not console.is_terminal:
+        console.print(first)
+    with Pulse(console) as pulse, console.status(first) as status:
+        pulse.now(first)
+
+        def tell(what: str) -> None:
+            status.update(what)
+            pulse.now(what)
+
+        yield tell
 
 
 def families_named(names: str) -> list[Family]:
@@ -86,9 +104,10 @@ def verified(path: Path, console: Console) -> bool:
     """Print what does not hold; whether all does."""
     result = sheet.read(path)
     faults = 0
-    with console.status("") as status:
+    first = f"{counted(len(result.sittings), 'sitting')}; the first one of a root trains the root, too"
+    with telling(console, first) as tell:
         for place, fault in enumerate(sheet.verify(result), 1):
-            status.update(f"{place} of {len(result.sittings)} sittings")
+            tell(f"{min(place, len(result.sittings))} of {len(result.sittings)} sittings")  # the scores come last
             if fault is not None:
                 faults += 1
                 at = "" if fault.sitting == len(result.sittings) else f"sitting {fault.sitting}: "

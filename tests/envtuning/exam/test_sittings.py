@@ -400,6 +400,35 @@ def test_wrong_options_are_told_what_is_allowed(words, said, tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
+def slowly(work):
+    def slow(*given, **named):
+        time.sleep(0.3)
+        return work(*given, **named)
+
+    return slow
+
+
+def test_an_exam_in_a_file_is_never_silent(tmp_path, monkeypatch):
+    """Neither while it trains, nor while it is played again."""
+    monkeypatch.setattr("envtuning.show.pulse.QUIET", 0.1)
+    monkeypatch.setattr("envtuning.exam.hall.sit", slowly(sit))
+    words = ["--family", "small", "--engineer", "once", "--roots", "1", "--decisions", "3", "--out", tmp_path / "out"]
+    result = CliRunner().invoke(app_with(["exam"]), ["exam", *map(str, words), "--json", str(tmp_path / "mine.json")])
+    assert result.exit_code == 0, result.output
+    count = len(BOUNDS) + 1
+    lines = result.output.splitlines()
+    assert any(
+        line.startswith(f"  … {count} sittings; the first one of a root trains the root, too (") for line in lines
+    )
+    assert any(line.startswith(f"  … 1 of {count} sittings, about ") for line in lines)
+    assert any("the last was " in line and " on root 5000 of small (" in line for line in lines)
+    monkeypatch.setattr(sheet, "sit", slowly(sit))
+    monkeypatch.setattr(sheet, "replayed", slowly(replayed))
+    again = CliRunner().invoke(app_with(["exam"]), ["exam", "verify", str(tmp_path / "mine.json")])
+    assert again.exit_code == 0, again.output
+    assert any(line.startswith(f"  … 1 of {count} sittings (") for line in again.output.splitlines())
+
+
 def test_drawn_families_are_named_by_their_seed():
     found = report.families_named("drawn-seed-3,small")
     assert [family.name for family in found] == [f"drawn-{place} of 3" for place in range(1, 7)] + ["small"]
