@@ -253,6 +253,13 @@ def test_the_page_claims_what_is_stored():
         for measure, what in (("all", "all tasks"), ("lacking", "the lacking ones"), ("worst", "the worst four")):
             told = [in_points(at[EVEN + rate][over][measure]) for at in (half, end)]
             assert f"| {what}, {kind} | {' | '.join(told)} |" in PAGE
+    readme = (RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert (
+        "{} points above uniform draws half-way, and {} at the end".format(
+            *(in_points(at[EVEN][f"{RISING} minus it"]["all"]) for at in (half, end))
+        )
+        in readme
+    )
     assert end[EVEN + faster]["all"] <= end[EVEN]["all"]
     made = [round(end[arm]["updates"]) for arm in (EVEN_REFILL, EVEN)]
     assert "refill makes {} updates where even draws make {}".format(*made) in PAGE
