@@ -24,7 +24,7 @@ from engineers.proposal import Proposal
 from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make
 from engineers.report import EXAMPLE_REPORT, StageReport
 from engineers.shared import own
-from engineers.shared.counts import counted, money
+from engineers.shared.counts import apart, counted, money
 from engineers.shared.own import object_at
 from engineers.shared.sentences import in_sentences
 from engineers.shared.terminal import TextConsole
@@ -243,12 +243,9 @@ def _show(proposal: Proposal[Any], report: StageReport) -> None:
     if proposal.reasons:
         table = Table("knob", "now", "", "next", "why", box=None, header_style="bold", padding=(0, 1))
         for change in proposal.reasons:
+            old, new = map(escape, apart(change.old, change.new, digits=6, other=json.dumps))
             table.add_row(
-                f"[cyan]{escape(change.path)}[/]",
-                f"[red]{_value(change.old)}[/]",
-                "→",
-                f"[green]{_value(change.new)}[/]",
-                escape(change.reason),
+                f"[cyan]{escape(change.path)}[/]", f"[red]{old}[/]", "→", f"[green]{new}[/]", escape(change.reason)
             )
         out.print(table)
     usage = proposal.usage
@@ -256,10 +253,6 @@ def _show(proposal: Proposal[Any], report: StageReport) -> None:
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
         cost = f"cost {money(usage.cost)}, {usage.seconds:.1f} s"
         out.print(f"[dim]{counted(usage.attempts, 'question')}, {tokens}, {cost}[/]")
-
-
-def _value(value: Any) -> str:
-    return escape(f"{value:g}" if isinstance(value, float) else json.dumps(value))
 
 
 def _show_prompt(shown: Prompt, title: str) -> None:

@@ -67,8 +67,11 @@ class Proposal(BaseModel, Generic[ConfigT]):
     refusals: list[str] = Field(default_factory=list, description="Why earlier replies were refused, a sentence each.")
 
     def with_changes(self, current: BaseModel) -> Self:
-        """This proposal. If it gives no reasons, a copy that lists its changes without reasons."""
-        if self.reasons:
-            return self
-        made = [Change(path=".".join(path), old=old, new=new) for path, old, new in changes(current, self.config)]
+        """A copy whose ``reasons`` are the knobs that differ from ``current``, each with the reason that is given for it or for its group."""
+        given = {one.path: one.reason for one in self.reasons}
+        made = []
+        for path, old, new in changes(current, self.config):
+            names = [".".join(path[:length]) for length in range(len(path), 0, -1)]
+            reason = next((given[name] for name in names if name in given), "")
+            made.append(Change(path=names[0], old=old, new=new, reason=reason))
         return self.model_copy(update={"reasons": made})

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+DIGITS = 17  # that tell any two floats apart
+
 
 def counted(number: int, noun: str) -> str:
     """``1 run``, ``1,200 runs``."""
@@ -15,3 +19,14 @@ def money(dollars: float | None) -> str:
 def short(value: object) -> str:
     """``0.1794`` as ``0.179``; what is no number with digits behind the point stays as it is."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def apart(old: object, new: object, *, digits: int = 3, other: Callable[[object], str] = str) -> tuple[str, str]:
+    """Two values as texts that differ if they do: floats have at least so many digits, and ``other`` writes what is no float."""
+
+    def written(value: object, digits: int) -> str:
+        return f"{value:.{digits}g}" if isinstance(value, float) else other(value)
+
+    while old != new and written(old, digits) == written(new, digits) and digits < DIGITS:
+        digits += 1
+    return written(old, digits), written(new, digits)

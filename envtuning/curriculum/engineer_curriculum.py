@@ -29,7 +29,7 @@ from engineers.proposal import Proposal, Usage
 from engineers.registry import TIMED
 from engineers.report import Incident, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, shares_in, shares_of
-from engineers.shared.counts import short
+from engineers.shared.counts import apart, short
 from envtuning import outcomes
 from envtuning.answers import Answer, answer
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
@@ -125,7 +125,9 @@ class EngineerCurriculum(Curriculum):
         for record, (before, after) in zip(self.history, pairwise(configs), strict=True):
             success = ", ".join(f"{row.name} {short(row.rate('success_rate'))}" for row in record.training_results)
             turned = [
-                f"{path} {short(old)} → {short(after[path])}" for path, old in before.items() if after.get(path) != old
+                f"{path} {' → '.join(apart(old, after.get(path)))}"
+                for path, old in before.items()
+                if after.get(path) != old
             ]
             more = f" and {len(turned) - TOLD} more" if len(turned) > TOLD else ""
             amount = f"{record.cost.get(self.unit, 0):,.0f} {self.unit}"

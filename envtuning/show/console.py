@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engineers.report import Incident, SliceResult, trained_on, wilson
-from engineers.shared.counts import counted, money, short
+from engineers.shared.counts import apart, counted, money
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, RunState, Stage
@@ -396,7 +396,7 @@ class ConsoleObserver(Observer):
             self.console.print("  nothing is changed")
         for change in choice.proposal.reasons if choice.proposal else []:
             reason = f"  ({change.reason})" if change.reason else ""
-            self.console.print(Text(f"  {change.path}: {short(change.old)} → {short(change.new)}{reason}"))
+            self.console.print(Text(f"  {change.path}: {' → '.join(apart(change.old, change.new))}{reason}"))
 
     def went_wrong(self, incident: Incident) -> None:
         self.console.print(Text.assemble((f"  {incident.kind}:", "yellow"), f" {incident.message}"))

@@ -191,10 +191,54 @@ def test_options_are_read_as_json_where_they_are_json():
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0.5, "0.5"), (1e-05, "1e-05"), (3.0, "3"), (True, "true"), (None, "null"), ([1, 2], r"\[1, 2]"), ("x", '"x"')],
+    [(0.5, "0.5"), (1e-05, "1e-05"), (3.0, "3"), (True, "true"), (None, "null"), ([1, 2], "[1, 2]"), ("x", '"x"')],
 )
-def test_values_stand_in_the_table_as_json_and_numbers_short(value, said):
-    assert cli._value(value).replace("\\", "") == said.replace("\\", "")
+def test_values_stand_in_the_table_as_json_and_numbers_short(value, said, capsys):
+    told_of([Change(path="knob", old="before", new=value)])
+    assert capsys.readouterr().out.splitlines()[-1].split("→")[1].strip() == said
+
+
+def test_numbers_have_the_digits_that_tell_them_apart(capsys):
+    told_of([Change(path="share", old=1 / 3, new=0.3333333)])
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["share", "0.33333333", "→", "0.3333333"]
+
+
+def told_of(reasons: list[Change]) -> None:
+    cli._show(Proposal(config=Usage(), engineer="x", reasons=reasons), StageReport(stage=0, config={}))
+
+
+TALKATIVE = """
+from engineers import Engineer, Proposal
+from engineers.proposal import Change
+
+class Mine(Engineer):
+    name = "mine"
+
+    def propose(self, report, current, editable=None):
+        slices = {3: current.slices[3].model_copy(update={"share": 0.5}), **{size: current.slices[size] for size in current.slices if size != 3}}
+        kept = Change(path="num_agents", old=2, new=2, reason="enough of them")
+        why = Change(path="slices.3", reason="more small lakes")
+        return Proposal(config=current.model_copy(update={"slices": slices}), reasons=[kept, why], engineer=self.name)
+"""
+
+
+def test_propose_lists_what_changes_and_nothing_else(tmp_path):
+    """Whatever an engineer gives reasons for."""
+    (tmp_path / "mine.py").write_text(TALKATIVE)
+    done = program("propose", "--report", REPORT, "--engineer", "mine:Mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, heading, *rows = done.stdout.splitlines()
+    assert heading.split() == ["knob", "now", "next", "why"]
+    was = StageReport.example().config["slices"]["3"]["share"]
+    assert [row.split() for row in rows] == [["slices.3.share", f"{was:g}", "→", "0.5", "more", "small", "lakes"]]
+
+
+@pytest.mark.parametrize("engineer", ["fixed", "rules", "reader", "uniform", "random", "rising"])
+def test_no_engineer_lists_a_knob_that_stays(engineer, run):
+    shown = run("propose", "--report", REPORT, "--engineer", engineer).stdout
+    rows = [line.split() for line in shown.splitlines() if "→" in line]
+    assert rows or "no change" in shown
+    assert [row for row in rows if row[1] == row[3]] == []
 
 
 ASKED = {"seed": 7, "context": "V2", "max_attempts": 2, "max_cost": 0.5, "max_total_tokens": 900, "max_drop": 0.25}

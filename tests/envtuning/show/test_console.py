@@ -40,7 +40,6 @@ stage 0 warm up (config by the file; 1,000 env steps): level 0.5; hint 0
   ended: the budget of 1,000 env steps is spent; 1,091 env steps, 12 s
 asking fixed …
   level: 0.5 → 0.25  (too [hard])
-  name: a → b
 stage 1 (config by fixed; 909 env steps): level 0.25; hint 0
         100 env steps  success_rate 0.206 grad_norm 1.000
         200 env steps  success_rate 0.226 grad_norm 1.000
@@ -89,12 +88,15 @@ class Trainee(CountTrainee):
 
 
 class Engineer(engineers.Engineer):
-    """Turns two knobs after the first stage and fails after the second."""
+    """Turns a knob after the first stage, of two that it has reasons for, and fails after the second."""
 
     def propose(self, report: Any, current: Any, editable: Any = None) -> Proposal:
         if report.stage:
             raise ValueError("no idea, and one so long that it is broken over two lines of the panel that tells it")
-        reasons = [Change(path="level", old=0.5, new=0.25, reason="too [hard]"), Change(path="name", old="a", new="b")]
+        reasons = [
+            Change(path="level", old=0.5, new=0.25, reason="too [hard]"),
+            Change(path="hint", old=0.0, new=0.0, reason="stays"),
+        ]
         usage = Usage(attempts=2, prompt_tokens=1000, completion_tokens=234, cost=0.5)
         return Proposal(config=CountConfig(level=0.25), reasons=reasons, usage=usage)
 
@@ -212,6 +214,8 @@ def test_what_went_wrong_and_what_is_not_done_yet_look_it(run):
         (SimpleNamespace(proposal=None), ""),  # it failed, which is told as what went wrong
         (SimpleNamespace(proposal=Proposal(config=CountConfig(), reasons=[Change(path="x", old=2 / 3, new=True)])),
          "  x: 0.667 → True\n"),
+        (SimpleNamespace(proposal=Proposal(config=CountConfig(), reasons=[Change(path="x", old=1 / 3, new=0.3333)])),
+         "  x: 0.33333 → 0.3333\n"),
     ],
 )  # fmt: skip
 def test_an_answer_is_told_knob_by_knob(answer, told, capsys):
