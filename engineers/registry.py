@@ -189,12 +189,14 @@ def _factory(name: str) -> Callable[..., Engineer]:
     backend = name.partition("/")[0]
     if backend in BACKENDS:
         return object_at(BACKENDS[backend])
+    if (
+        ":" in backend
+    ):  # before the entry points, since to find these is to read the metadata of every installed package
+        return _imported(backend)
     if point := _third_parties().get(backend):
         if not is_trusted_option("engineer.name", name):
             raise_unless_importable(point.module)
         return point.load()
-    if ":" in backend:
-        return _imported(backend)
     close = "".join(f" (did you mean {one}?)" for one in get_close_matches(backend, available(), 1))
     raise UnknownEngineer(
         f"engineer {backend!r} is unknown{close}: give one of {', '.join(available())}, or your own as 'package.module:factory'"

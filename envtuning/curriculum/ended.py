@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,58 +54,51 @@ def outcomes_of_rows(
 ) -> tuple[Column, NDArray[np.bool_], NDArray[Any] | None]:
     """The same for finished rows of a vector environment: slices, successes, and scores if there are any."""
     infos = infos.get("final_info", infos)
-    ended = _Rows(infos, rows)
-    won, missing = ended.column(*(SUCCESS if success_key is None else (success_key,)))
+    won, missing = _column(infos, SUCCESS if success_key is None else (success_key,), rows)
     if success_key is not None and (won is None or missing is not None):
         raise no_success(success_key, infos)
     if won is None:
         won = otherwise()
     elif missing is not None:
         won = np.where(missing, otherwise(), won)
-    scores, missing = ended.column("score")
+    scores, missing = _column(infos, ("score",), rows)
     if scores is not None and missing is not None:
         scores = np.where(missing, won, scores)
     won = np.asarray(won, np.bool_)
     if slice_of is not None:
         return [str(slice_of(_info_of(infos, row))) for row in rows.tolist()], won, scores
-    names, missing = ended.column("slice")
+    names, missing = _column(infos, ("slice",), rows)
     if names is None:
         return [WHOLE] * len(rows), won, scores
     return (names if missing is None else np.where(missing, WHOLE, names)), won, scores
 
 
-class _Rows:
-    """Finished rows of infos, in which Gymnasium's ``_key`` masks the rows that have a ``key``.
+def _column(
+    infos: Mapping[str, Any], keys: Sequence[str], rows: NDArray[np.intp]
+) -> tuple[NDArray[Any] | None, NDArray[np.bool_] | None]:
+    """The rows' values under the first key that has them, and which rows have none under any key; None if all rows have one.
 
-    A vector environment asks in every step, so that the usual case, in which one mask covers every row of every column, takes as few
-    calls of NumPy as possible.
+    Gymnasium's ``_key`` masks the rows that have one. A vector environment asks in every step, so that the usual case, in which the
+    first key has a value for every row, takes as few calls of NumPy as possible.
     """
-
-    def __init__(self, infos: Mapping[str, Any], rows: NDArray[np.intp]) -> None:
-        self.infos, self.rows = infos, rows
-        self._covers: Any = None  # a mask in which every row is
-
-    def column(self, *keys: str) -> tuple[NDArray[Any] | None, NDArray[np.bool_] | None]:
-        """The rows' values under the first key that has them, and which rows have none under any key; None if all rows have one."""
-        found: NDArray[Any] | None = None
-        missing = None
-        for key in keys:
-            column = self.infos.get(key)
-            if column is None:
-                continue
-            values = np.asarray(column)[self.rows]
-            found = values if found is None or missing is None else np.where(missing, values, found)
-            mask = self.infos.get(f"_{key}")
-            if mask is None or mask is self._covers:
-                return found, None
-            here = np.asarray(mask)[self.rows]
-            if np.count_nonzero(here) == len(self.rows):
-                self._covers = mask
-                return found, None
-            missing = ~here if missing is None else missing & ~here
-            if not missing.any():
-                return found, None
-        return found, missing
+    found: NDArray[Any] | None = None
+    missing = None
+    for key in keys:
+        column = infos.get(key)
+        if column is None:
+            continue
+        values = np.asarray(column)[rows]
+        found = values if found is None or missing is None else np.where(missing, values, found)
+        mask = infos.get(f"_{key}")
+        if mask is None:
+            return found, None
+        here = np.asarray(mask)[rows]
+        if np.count_nonzero(here) == len(rows):
+            return found, None
+        missing = ~here if missing is None else missing & ~here
+        if not missing.any():
+            return found, None
+    return found, missing
 
 
 def _info_of(infos: Mapping[str, Any], row: int) -> dict[str, Any]:
