@@ -115,6 +115,20 @@ def test_outcomes_that_arrive_in_columns_of_any_kind_count_as_single_ones_do(col
     assert list(read.first) == sorted(single.first)
 
 
+@pytest.mark.parametrize("names", [1, 3, 16, 17, 40])
+@pytest.mark.parametrize("new", [True, False])
+def test_names_count_by_what_they_say_whether_or_not_they_are_one_object(names, new):
+    rng, arriving, single = np.random.default_rng(4), Arriving(), Tally()
+    known = np.array([f"slice {number}" for number in range(names)], object)
+    for _ in range(30):
+        drawn, won = rng.integers(0, names, 400), rng.random(400) < 0.5
+        column = np.array([f"slice {number}" for number in drawn], object) if new else known[drawn]
+        arriving.observe_many(column, won)
+        for number, success in zip(drawn.tolist(), won.tolist(), strict=True):
+            single.observe(Outcome(f"slice {number}", success, float(success)))
+    assert arriving.read().model_dump() == single.model_dump()
+
+
 def test_json_keeps_every_bit_and_sums_repeat():
     rng = random.Random(3)
     parts = [
