@@ -54,7 +54,10 @@ def outcomes_of_rows(
 ) -> tuple[Column, NDArray[np.bool_], NDArray[Any] | None]:
     """The same for finished rows of a vector environment: slices, successes, and scores if there are any."""
     infos = infos.get("final_info", infos)
-    won, missing = _column(infos, SUCCESS if success_key is None else (success_key,), rows)
+    keys = SUCCESS if success_key is None else (success_key,)
+    if slice_of is None and (told := _under_one_mask(infos, keys[0], rows)) is not None:
+        return told
+    won, missing = _column(infos, keys, rows)
     if success_key is not None and (won is None or missing is not None):
         raise no_success(success_key, infos)
     if won is None:
@@ -73,13 +76,24 @@ def outcomes_of_rows(
     return (names if missing is None else np.where(missing, WHOLE, names)), won, scores
 
 
+def _under_one_mask(
+    infos: Mapping[str, Any], key: str, rows: NDArray[np.intp]
+) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any]] | None:
+    """Slices, successes and scores, if one mask of all three covers the rows. So lakes have it, and every step of theirs comes here."""
+    mask = infos.get(f"_{key}")
+    if infos.get("_score") is not mask or infos.get("_slice") is not mask:
+        return None
+    if mask is None or np.count_nonzero(mask[rows]) < len(rows):
+        return None
+    return infos["slice"][rows], np.asarray(infos[key][rows], np.bool_), infos["score"][rows]
+
+
 def _column(
     infos: Mapping[str, Any], keys: Sequence[str], rows: NDArray[np.intp]
 ) -> tuple[NDArray[Any] | None, NDArray[np.bool_] | None]:
     """The rows' values under the first key that has them, and which rows have none under any key; None if all rows have one.
 
-    Gymnasium's ``_key`` masks the rows that have one. A vector environment asks in every step, so that the usual case, in which the
-    first key has a value for every row, takes as few calls of NumPy as possible.
+    Gymnasium's ``_key`` masks the rows that have one.
     """
     found: NDArray[Any] | None = None
     missing = None

@@ -393,6 +393,32 @@ def test_a_copys_success_is_what_its_own_info_says_where_the_mask_says_that_it_i
 
 
 @pytest.mark.parametrize(
+    ("mask", "heard"),
+    [
+        ([True, True, False], [("3", False, 0.5), ("4", True, 1.0)]),
+        ([False, True, False], [("all", True, 1.0), ("4", True, 1.0)]),  # the first has only its reward
+    ],
+)
+@pytest.mark.parametrize("shared", [True, False])
+def test_columns_under_one_mask_say_what_they_say_under_masks_of_their_own(mask, heard, shared):
+    columns = {
+        "success": np.array([False, True, True]),
+        "score": np.array([0.5, 1.0, 1.0]),
+        "slice": np.array(["3", "4", "5"], object),
+    }
+    one = np.array(mask)
+    told = []
+
+    class Hears(Ladder):
+        def observe(self, outcome):
+            told.append(outcome[:3])
+
+    masks = {f"_{key}": one if shared else one.copy() for key in columns}
+    CurriculumVectorEnv(Vector(columns | masks), Hears([None, None])).step(np.zeros(3))
+    assert told == heard
+
+
+@pytest.mark.parametrize(
     ("infos", "success"),
     [([{}, {}], False), ([{"success": True}, {}], False), ([{"success": True}, {"success": True}], True)],
 )
