@@ -18,6 +18,7 @@ from engineers import make
 from engineers.knobs import find_knobs
 from engineers.report import StageReport
 from engineers.roles import find_slices
+from envtuning.outcomes import Outcome
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, parse_spec
 from envtuning.testing import check_world
@@ -292,6 +293,6 @@ def test_a_training_episode_has_its_score_its_failure_and_its_case():
         for answer, score, failure in (("abcd", 1.0, ""), ("abxx", 0.5, "wrong")):
             env.reset()
             *_, info = env.step(answer)
-            assert parts.outcome(info, repeat=True) == ("say", score == 1.0, score, failure, True)
+            assert parts.outcome(info, repeat=True) == Outcome("say", score == 1.0, score, failure, repeat=True)
             cases.add(info["case"])
         assert len(cases) == 2
