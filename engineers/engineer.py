@@ -38,10 +38,6 @@ class Engineer(ABC):
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:  # noqa: B027
         """Raises ``KnobError`` if this engineer can change nothing in the config: it would silently equal ``fixed``."""
 
-    def never_turned(self, current: BaseModel, target: BaseModel) -> list[str]:
-        """The knobs in which the target differs and that this engineer leaves as they are."""
-        return []
-
     def check_askable(self) -> None:  # noqa: B027
         """Raises ``ChatError`` if it already knows that its model cannot be asked."""
 

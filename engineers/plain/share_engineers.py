@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
-from engineers.knobs import Knob, changes, dump, find_knobs
+from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.shares import checked_floor, mixed_with_uniform
 from engineers.plain.signals import rates
@@ -35,14 +35,6 @@ class ShareRule(PlainEngineer):
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         return len(find_slices(knobs)) > 1
-
-    def never_turned(self, current: BaseModel, target: BaseModel) -> list[str]:
-        shares = {piece.share.path for piece in find_slices(find_knobs(current, ("*",))) if piece.share is not None}
-        return [
-            ".".join(path)
-            for path, old, new in changes(current, target)
-            if path not in shares and old is not None and new is not None
-        ]
 
 
 @reads({"floor": PLAIN})

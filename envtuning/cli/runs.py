@@ -24,7 +24,7 @@ from envtuning.loop import run as loop
 from envtuning.loop.observer import Observers, observer_at
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.resolve import out_of_reach, resolve
+from envtuning.runs.resolve import note_of, resolve
 from envtuning.runs.spec import load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.show.console import ConsoleObserver, summary
@@ -76,8 +76,8 @@ def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> Non
 
 
 def note_out_of_reach(*plans: Plan) -> None:
-    """Warn before the first run about knobs that its engineer cannot bring to the target's value."""
-    for note in dict.fromkeys(map(out_of_reach, plans)):
+    """Warn before the first run about what of the target none of its stages can train on."""
+    for note in dict.fromkeys(map(note_of, plans)):
         if note is not None:
             console.print(f"note: {note}")
 

@@ -36,6 +36,7 @@ from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import SpecError
 from envtuning.outcomes import Arriving, Outcome, Tally, total
+from envtuning.reach import out_of_reach
 from envtuning.seeds import derive
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ class EngineerCurriculum(Curriculum):
             raise SpecError(str(error)) from error
         first.check_askable()
         self.name = first.name
-        if target is not None:
-            self._say_what_stays(first, target)
+        if target is not None and (note := out_of_reach(first, [config], target, editable)):
+            warnings.warn(note, stacklevel=2)
         self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
 
     def __str__(self) -> str:
@@ -135,23 +136,6 @@ class EngineerCurriculum(Curriculum):
                 f"stage {record.stage}: {amount}, success {success or 'unknown'}; {', '.join(turned[:TOLD]) or 'no change'}{more}"
             )
         return "\n".join(told)
-
-    def _say_what_stays(self, engineer: Engineer, target: BaseModel) -> None:
-        """A run that can never reach its target looks like one that works."""
-        lacking = sorted(set(Slices(target).names) - set(self.slices.names))
-        if lacking and lacking != [WHOLE]:
-            warnings.warn(
-                f"the target has the slice {lacking[0]!r}, and the config has {', '.join(self.slices.names):.200}: no engineer adds a slice, so "
-                "begin with all of the target's (a share of 0 will do)",
-                stacklevel=3,
-            )
-        elif stays := engineer.never_turned(self.config, target):
-            more = f" and {len(stays) - TOLD} more" if len(stays) > TOLD else ""
-            warnings.warn(
-                f"{self.name} turns shares alone, and the target also differs in {', '.join(stays[:TOLD])}{more}: training stays as it begins "
-                "there; `rules` and `reader` turn these, too",
-                stacklevel=3,
-            )
 
     # Outcomes
 

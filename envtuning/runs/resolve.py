@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import engineers
-from engineers.knobs import KnobError, dump, find_knobs, get_or_none
-from engineers.roles import split_by_role
+from engineers.knobs import KnobError, find_knobs
+from envtuning.reach import out_of_reach
 from envtuning.runs.fading import raise_unless_fades
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
@@ -84,30 +83,9 @@ def _raise_unless_decided(plan: Plan, number: int) -> None:
         )
 
 
-def out_of_reach(plan: Plan) -> str | None:
-    """A sentence about the knobs that no stage can bring to the target's value, because this run's engineer cannot turn them; or None.
-
-    A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
-    """
-    spec, first = plan.spec, plan.first
-    if not spec.asks_an_engineer:
+def note_of(plan: Plan) -> str | None:
+    """A sentence about what of the target no stage of this run can train on, if its engineer is asked; or None."""
+    if not plan.spec.asks_an_engineer:
         return None
-    engineer = plan.make_engineer()
-    target, written = dump(plan.target), [dump(config) for config in plan.configs if config is not None]
-    shares, others = split_by_role(find_knobs(first, spec.editable))
-    turned = {knob.path for knob in (*shares, *(knob for knob in others if engineer.can_turn([knob])))}
-    stuck: dict[str, str] = {}
-    for knob in find_knobs(first, ("*",)):
-        goal: Any = get_or_none(target, knob.path)
-        if goal is not None and knob.path not in turned and all(get_or_none(one, knob.path) != goal for one in written):
-            stuck.setdefault(
-                knob.pattern, f"{knob.name} is {knob.value!r:.60} in the first stage and {goal!r:.60} in the target"
-            )
-    if not stuck:
-        return None
-    one, *more = stuck.values()
-    also = f" (nor {', '.join([*stuck][1:]):.200})" if more else ""
-    return (
-        f"{one}, and engineer {spec.engineer.name!r} cannot turn it{also}, so no stage trains on the target's value; "
-        "write that into the first stage, or let an engineer turn it (`editable`, `--engineer`)"
-    )
+    given = [config for config in plan.configs if config is not None]
+    return out_of_reach(plan.make_engineer(), given, plan.target, plan.spec.editable)

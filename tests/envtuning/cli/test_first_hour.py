@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from envtuning.cli import app
 from envtuning.runs.plan import Plan
-from envtuning.runs.resolve import out_of_reach
+from envtuning.runs.resolve import note_of
 from envtuning.runs.spec import load_spec, preset_text
 
 SMALL = [f"stages.{number}.budget=600" for number in range(4)] + [
@@ -72,8 +72,28 @@ def test_what_no_engineer_of_the_run_can_turn_is_said_before_it(command, tmp_pat
 def test_the_note_names_what_this_engineer_cannot_turn_and_nothing_else(change, engineer, noted):
     target = load_spec("scripted").target
     spec = load_spec("scripted", changes={key: target if value == "TARGET" else value for key, value in change.items()})
-    found = out_of_reach(Plan.of(spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})))
+    found = note_of(Plan.of(spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})))
     assert (found is None) if noted is None else found.startswith(f"{noted} is ")
+
+
+def test_a_slice_of_the_target_that_no_stage_begins_with_is_said_before_the_run(tmp_path):
+    """No engineer adds a slice. One without data, or one that a later stage is given, is enough."""
+    lacking = {"target.slices.6": {"min_distance": 1, "hole_ratio": 0.0, "share": 1.0}}
+    note = note_of(Plan.of(load_spec("scripted", changes=lacking)))
+    assert note is not None
+    assert note.startswith("the target has the slice '6', and the config has 3, 4, 5: no engineer adds a slice")
+    said = called(
+        "run",
+        "scripted",
+        *settings(*(f"{key}={json.dumps(value)}" for key, value in lacking.items())),
+        "--out",
+        tmp_path / "run",
+    )
+    assert said.count("note: the target has the slice '6'") == 1
+    begun = lacking["target.slices.6"] | {"share": 0.0}
+    assert note_of(Plan.of(load_spec("scripted", changes=lacking | {"stages.0.config.slices.6": begun}))) is None
+    nothing = {"target.slices.6": begun}
+    assert note_of(Plan.of(load_spec("scripted", changes=nothing))) is None
 
 
 def test_a_file_may_write_an_engineer_a_trainee_and_a_world_by_their_names_alone(tmp_path):

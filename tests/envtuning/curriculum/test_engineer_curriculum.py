@@ -417,8 +417,12 @@ class Ships(BaseModel):
 def test_a_target_that_the_engineer_never_reaches_is_said_at_once():
     start = Ships(ships={"light": Ship(), "heavy": Ship()})
     windy = Ships(ships={"light": Ship(wind=0.5), "heavy": Ship(wind=0.5)})
-    with pytest.warns(UserWarning, match=r"rising turns shares alone, .*ships.light.wind, ships.heavy.wind: .*`rules`"):
+    with pytest.warns(
+        UserWarning, match=r"ships.light.wind is 0.0 at first and 0.5 in the target, .*'rising'.*`rules`"
+    ):
         EngineerCurriculum("rising", start, target=windy)
+    with pytest.warns(UserWarning, match=r"ships.light.wind is 0.0 at first .*'rules' cannot turn it"):
+        EngineerCurriculum("rules", start, target=windy, editable=["ships.*.share"])
     with pytest.warns(UserWarning, match="the target has the slice 'medium', and the config has heavy, light"):
         EngineerCurriculum("rules", start, target=Ships(ships={"medium": Ship()}))
     shared = Ships(ships={"light": Ship(share=0.5), "heavy": Ship()})

@@ -1,0 +1,55 @@
+"""What of a target no stage can train on: a slice that no given config has, or a value that the engineer cannot turn a knob to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from engineers.engineer import Engineer
+from engineers.knobs import dump, find_knobs, get_or_none
+from engineers.roles import WHOLE, shares_in, split_by_role
+
+
+def out_of_reach(
+    engineer: Engineer, configs: Sequence[BaseModel], target: BaseModel, editable: Sequence[str] | None
+) -> str | None:
+    """A sentence about it, or None: training that can never reach its target looks like one that works.
+
+    ``configs`` are those that are given, the first one first; the engineer writes all others. A model or a human can turn all that is
+    editable, and nobody adds a slice.
+    """
+    return _lacking(configs, target) or _stuck(engineer, configs, target, editable)
+
+
+def _lacking(configs: Sequence[BaseModel], target: BaseModel) -> str | None:
+    there = dict.fromkeys(name for config in configs for name in shares_in(config))
+    lacking = [name for name, part in shares_in(target).items() if part > 0 and name not in there]
+    if not lacking or lacking == [WHOLE]:
+        return None
+    return (
+        f"the target has the slice {lacking[0]!r}, and the config has {', '.join(there):.200}: no engineer adds a slice, so begin with "
+        "all of the target's (a share of 0 will do)"
+    )
+
+
+def _stuck(
+    engineer: Engineer, configs: Sequence[BaseModel], target: BaseModel, editable: Sequence[str] | None
+) -> str | None:
+    first, aim, given = configs[0], dump(target), [dump(config) for config in configs]
+    shares, others = split_by_role(find_knobs(first, editable))
+    turned = {knob.path for knob in (*shares, *(knob for knob in others if engineer.can_turn([knob])))}
+    stuck: dict[str, str] = {}
+    for knob in find_knobs(first, ("*",)):
+        goal: Any = get_or_none(aim, knob.path)
+        if goal is not None and knob.path not in turned and all(get_or_none(one, knob.path) != goal for one in given):
+            stuck.setdefault(knob.pattern, f"{knob.name} is {knob.value!r:.60} at first and {goal!r:.60} in the target")
+    if not stuck:
+        return None
+    one, *more = stuck.values()
+    also = f" (nor {', '.join([*stuck][1:]):.200})" if more else ""
+    return (
+        f"{one}, and engineer {engineer.name!r} cannot turn it{also}, so no stage trains on the target's value; begin with that value, or "
+        "let an engineer turn it (`editable`, or another engineer: `rules` and `reader` turn all numbers with a range)"
+    )
