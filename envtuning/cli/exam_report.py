@@ -153,10 +153,10 @@ def part_in_words(part: Interval | None) -> str:
 
 def legend(found: Sequence[Score], families: Sequence[Family]) -> str:
     said = [
-        "Success over all tasks at the end; points over the best schedule that reads nothing, with 95 % intervals over roots."
+        "Success over all tasks at the end; points over the best schedule that reads nothing. In brackets: two-sided 95 % intervals over roots."
     ]
     if any(of.below_even for one in found for of in one.families.values()):
-        said.append("↓: worse than even draws, as far as the interval tells.")
+        said.append("↓: worse than even draws: the two-sided 95 % interval of that difference is below 0.")
     if any(family.name == NULL for family in families):
         said.append("On null nothing can be gained; it does not count in the last column.")
     if failed := [one.engineer for one in found if one.failed]:

@@ -22,7 +22,7 @@ from envtuning.studies.outcomes import IGNITED, Outcome
 MEANINGS = {  # of columns that need an explanation
     "tier": "the highest kind of information that an arm uses",
     "gain": "success minus that after the first stage",
-    "− best open loop": "mean gain over the best arm that reads nothing (≥ the one-sided 95 % bound over all such arms, and the name of the best)",
+    "− best open loop": "mean gain over the best arm that reads nothing (≥: its one-sided 95 % lower bound over all such arms, and the name of the best)",
     "− lower tiers": "the same over all arms of lower tiers",
     "ignited": f"share of seeds whose validation reached {IGNITED:.0%}, and their median cost until then",
     "tests": "percent of the run's cost that validation and probes took",
@@ -181,7 +181,7 @@ def legend(lines: Sequence[Sequence[str]], found: Sequence[Row]) -> str:
     """The meanings of these columns and tiers."""
     said = [f"{heading}: {MEANINGS[heading]}" for heading in lines[0] if heading in MEANINGS]
     tiers = "; ".join(f"{int(tier)} {tier.meaning}" for tier in sorted({row.tier for row in found}))
-    spread = "means over seeds; 95 % intervals by Student's t, for three seeds or more; differences are paired by seed"
+    spread = "means over seeds; ±: two-sided 95 % intervals by Student's t, for three seeds or more; differences are paired by seed"
     few = " A table of fewer than three seeds decides nothing." if any(row.seeds < FEWEST for row in found) else ""
     return f"{'; '.join([spread, *said])}. Tiers, each of which includes the lower ones: {tiers}.{few}"
 

@@ -11,7 +11,7 @@ from envtuning.studies.closed_loop import Gain, best_reader, gain
 from envtuning.studies.compare import Comparison, tables
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import Outcome
-from envtuning.studies.table import Known, cells, drawn, headroom, markdown, rows
+from envtuning.studies.table import Known, cells, drawn, headroom, legend, markdown, rows
 
 KNOWN = {
     "uniform": Known(Tier.NOTHING),
@@ -148,3 +148,12 @@ def test_where_nothing_was_learnt_the_table_says_that_it_compares_nothing(best, 
         Comparison("mine", HEADINGS, 1, "tokens", None, found, [], "mine", "", (0,), None, "", {}, {}, {})
     )[0].table.caption
     assert ("None reaches 5%" in caption) == remarked
+
+
+def test_the_line_below_says_which_bound_is_one_sided():
+    """An arm may have both: +3.7 (≥ -2.1, ladder) and +20.3 ± 11.9."""
+    found = rows(OUTCOMES, KNOWN, ["uniform"])
+    lines = cells(found, {"success_rate": "success", "optimal_rate": "optimal"}, wide=True)
+    said = legend(lines, found)
+    assert "±: two-sided 95 % intervals" in said
+    assert "≥: its one-sided 95 % lower bound" in said
