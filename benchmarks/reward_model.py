@@ -1,12 +1,13 @@
 """A large language model as the engineer of training by reward, ``python -m benchmarks.reward_model``.
 
-It is an arm of ``benchmarks.reward_study``, on the first three of its roots with the first seed: the same learner, budget and tests, and the
-same eleven decisions. It had the product's own prompt (version 4), schema and guard. Each training had a conversation of its own. The
-model's version is not known. It ran as an agent that was told to read its questions and nothing else, and could have read more. Three roots
-were all that was planned, so this shows what is possible, and no more.
+It is an arm of ``benchmarks.reward_study``, on the first six of its roots with the first seed: the same learner, budget and tests, and the
+same eleven decisions. It had the product's own prompt (version 4, with intervals by question), schema and guard. Each training had a
+conversation of its own. The model's version is not known. It ran as an agent that was told to read its questions and nothing else, and could
+have read more. A control is *yoked*, on the first three roots: the counts are its own, and the rates are those of a run of ``rising`` on
+another root. Six roots and three were planned before the first question was asked.
 
 The transcripts are in ``benchmarks/reward_transcripts``, a folder for each root. Here they are replayed, beside the study's arms on the same
-roots. ``--ask URL --root R`` asks the OpenAI-compatible server at this address and writes root R's transcript.
+roots. ``--ask URL --root R`` asks the OpenAI-compatible server at this address and writes root R's transcript, ``--yoked`` that of the control.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from benchmarks.reward_study import (
     KEPT,
     LAST,
     MEASURES,
+    RISING,
     ROOTS,
     STAGES,
     Arm,
@@ -44,41 +46,51 @@ from envtuning.exam.sitting import examined
 
 HERE = Path(__file__).parent
 TRANSCRIPTS = HERE / "reward_transcripts"
-ASKED = ROOTS[:3]
-MODEL = "a large language model"
+ASKED, YOKED = ROOTS[:6], ROOTS[:3]
+MODEL, CONTROL = "a large language model", "a large language model, yoked"
 PATIENCE = 3600.0  # seconds of one answer
 
 
-def followed(engineer: str, root: int, transcript: Path | None = None) -> tuple[list[Point], list[str]]:
+def followed(
+    engineer: str, root: int, transcript: Path | None = None, *, yoked: bool = False
+) -> tuple[list[Point], list[str]]:
     """The tests of a run under this engineer's decisions, and the decisions that were refused."""
-    arm, start = Arm(engineer), Start(root)
-    learner = Learner(arm.family, start, STAGES, refill=False)
-    curriculum = examined(paper_of(arm, start), learner.session, transcript, {"timeout": PATIENCE})
+    start = Start(root)
+    learner = Learner(FAMILY, start, STAGES, refill=False)
+    curriculum = examined(paper_of(Arm(engineer), start), learner.session, transcript, {"timeout": PATIENCE})
     assert isinstance(curriculum, EngineerCurriculum)
-    points = points_of(arm, learner, curriculum)
+    points = points_of(Arm(RISING, yoked=yoked), learner, curriculum)  # a donor's run is that of ``rising``
     return points, [incident.message for incident in curriculum.incidents]
 
 
-def replayed(root: int) -> list[Point]:
-    points, refused = followed(f"replay/{TRANSCRIPTS.relative_to(HERE.parent)}/{root}", root)
+def folder_of(root: int, *, yoked: bool = False) -> Path:
+    return TRANSCRIPTS / "yoked" / str(root) if yoked else TRANSCRIPTS / str(root)
+
+
+def replayed(root: int, *, yoked: bool = False) -> Run:
+    points, refused = followed(f"replay/{folder_of(root, yoked=yoked).relative_to(HERE.parent)}", root, yoked=yoked)
     if refused:
         raise TranscriptError(f"root {root} does not replay: {refused[0]}")
-    return points
+    return Run(points, tasks_of(FAMILY, root).kind)
 
 
-def beside_the_study(jobs: int, kept: Path) -> Runs:
-    """The model's runs, and those of the study's arms on the same roots."""
-    runs: dict[str, Any] = {MODEL: [[Run(replayed(root), tasks_of(FAMILY, root).kind)] for root in ASKED]}
-    return runs | dict(runs_of(ASKED, (0,), jobs, kept))
+def beside_the_study(jobs: int, kept: Path) -> tuple[Runs, Runs]:
+    """The model's runs and those of the study's arms on the same roots; the same with the control, on its roots."""
+    arms = dict(runs_of(ASKED, (0,), jobs, kept))
+    asked: dict[str, Any] = {MODEL: [[replayed(root)] for root in ASKED]} | arms
+    control: dict[str, Any] = {CONTROL: [[replayed(root, yoked=True)] for root in YOKED]}
+    return asked, control | {arm: of[: len(YOKED)] for arm, of in asked.items()}
 
 
 def table(runs: Runs, replies: int) -> dict[str, Any]:
+    """The arms at one place, and the difference of the first to each."""
+    first = next(iter(runs))
     found = {arm: by_root(of, "replies", replies) for arm, of in runs.items()}
     return {
         arm: {name: float(columns[name].mean()) for name in MEASURES}
         | {
             "per_root": columns["all"].round(4).tolist(),
-            "model_minus": None if arm == MODEL else compared(found[MODEL]["all"], columns["all"]),
+            "model_minus": None if arm == first else compared(found[first]["all"], columns["all"]),
         }
         for arm, columns in found.items()
     }
@@ -97,22 +109,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (2)")
     parser.add_argument("--ask", metavar="URL", help="ask this server, and write the transcript")
     parser.add_argument("--root", type=int, choices=ASKED, help="with --ask: the root")
+    parser.add_argument("--yoked", action="store_true", help="with --ask: the control")
     arguments = arguments_of(parser)
     with errors_in_one_sentence():
         if arguments.ask:
             if arguments.root is None:
                 parser.error("--ask needs --root: which training the answers are for")
-            followed(
-                f"server/{arguments.ask}#model",
-                arguments.root,
-                TRANSCRIPTS / str(arguments.root) / "transcript.jsonl",
-            )
+            place = folder_of(arguments.root, yoked=arguments.yoked) / "transcript.jsonl"
+            followed(f"server/{arguments.ask}#model", arguments.root, place, yoked=arguments.yoked)
             return
-        runs = beside_the_study(arguments.jobs, KEPT / "runs.jsonl")
-        tables = {f"{amount} replies": table(runs, amount) for amount in (BUDGET, LAST)}
-        for place, rows in tables.items():
-            print(f"at {place}:", *lines(rows), sep="\n", flush=True)
-    record_if_asked(arguments, "reward_model", {"roots": list(ASKED), "tables": tables})
+        tables = [
+            {f"{amount} replies": table(runs, amount) for amount in (BUDGET, LAST)}
+            for runs in beside_the_study(arguments.jobs, KEPT / "runs.jsonl")
+        ]
+        for replies, rows in [*tables[0].items(), *tables[1].items()]:
+            print(f"at {replies}:", *lines(rows), sep="\n", flush=True)
+    figures = {"roots": list(ASKED), "tables": tables[0], "yoked": {"roots": list(YOKED), "tables": tables[1]}}
+    record_if_asked(arguments, "reward_model", figures)
 
 
 if __name__ == "__main__":
