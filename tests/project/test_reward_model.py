@@ -14,7 +14,7 @@ needed("torch", extra="exam")
 from benchmarks import reward_model, reward_study  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
-from benchmarks.reward_model import ASKED, MODEL, followed, lines, replayed, table  # noqa: E402
+from benchmarks.reward_model import ASKED, MODEL, YOKED, folder_of, followed, lines, replayed, table  # noqa: E402
 from benchmarks.reward_study import LAST, RISING, Arm, Run, played  # noqa: E402
 from engineers.model.transcript import TranscriptError, read_transcript  # noqa: E402
 from envtuning.exam.families import LACKING, MASTERED  # noqa: E402
@@ -41,8 +41,8 @@ def test_the_table_has_the_model_s_difference_to_every_arm():
 
 
 def test_every_training_has_the_model_s_eleven_answers():
-    for root in ASKED:
-        assert [one.stage for one in read_transcript(reward_model.TRANSCRIPTS / str(root))] == list(range(11))
+    for root, yoked in [*((root, False) for root in ASKED), *((root, True) for root in YOKED)]:
+        assert [one.stage for one in read_transcript(folder_of(root, yoked=yoked))] == list(range(11))
 
 
 def test_the_page_has_what_is_stored():
