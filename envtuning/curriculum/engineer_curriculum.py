@@ -302,6 +302,10 @@ class EngineerCurriculum(Curriculum):
         super().attach(fits)
         self._fits = fits
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy or a pickle, which belongs to no trainer yet: ``fits`` would bring the live environments along."""
+        return vars(self) | {"_fits": None}
+
     def _whole_guard(self) -> Guard:
         """The given guard, and the trainer's own refusal of configs that do not fit its environments."""
         fits, feasible = self._fits, self.guard.feasible
@@ -350,6 +354,10 @@ class _Question:
     def __init__(self, report: StageReport) -> None:
         self.report, self.begun = report, False
         self.answer: Answer | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy or a pickle, where no thread thinks about it: without an answer, it is asked again."""
+        return vars(self) | {"begun": self.answer is not None}
 
     def begin(self, ask: Any, *, background: bool) -> None:
         self.begun = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from envtuning.curriculum.apply import Apply, apply_config
 from envtuning.curriculum.curriculum import Config, Curriculum
@@ -33,8 +33,9 @@ class RLlibCurriculumCallback(RLlibCallback):
 
     ``algorithm_config.callbacks(RLlibCurriculumCallback)``, then ``RLlibCurriculumCallback.swap(algorithm, config)``
     at any time in your loop. Or ``.callbacks(RLlibCurriculumCallback.following(EngineerCurriculum("rules", config)))`` decides by
-    finished training episodes, like ``SB3CurriculumCallback``, with the same ``success_key`` and ``slice_of``. RLlib copies its config,
-    so the curriculum that decides is ``RLlibCurriculumCallback.of(algorithm).curriculum``. A function gets each ``train()`` result.
+    finished training episodes, like ``SB3CurriculumCallback``, with the same ``success_key`` and ``slice_of``. The curriculum that
+    decides is ``RLlibCurriculumCallback.of(algorithm).curriculum``: the one that you gave, or after ``from_checkpoint`` and inside a
+    trial of Tune a copy of it. A function gets each ``train()`` result.
 
     ``result["env_runners"]`` has the means of ``success`` and ``valid`` if the environment's infos have them. Like all metrics of
     RLlib, they are over its last episodes (``metrics_num_episodes_for_smoothing``), including episodes from before a swap. It works
@@ -52,7 +53,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         super().__init__()
         self.curriculum, self.success_key, self.slice_of = curriculum, success_key, slice_of
         self._apply = apply
-        self.begun = False  # whether the curriculum is that of this training: from its first iteration, or restored
+        self.begun = False  # whether the curriculum is known to be that of this training
         self.config: Config | None = None  # in force on every runner; None until the first swap
 
     @classmethod
@@ -65,7 +66,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         slice_of: SliceOf | None = None,
     ) -> Callable:
         """For ``.callbacks(…)``: reports every episode to a curriculum, or calls a function after every iteration."""
-        return partial(cls, curriculum, apply, success_key, slice_of)
+        return _Following(cls, curriculum, apply, success_key, slice_of)
 
     @staticmethod
     def of(algorithm: Algorithm) -> RLlibCurriculumCallback:
@@ -101,10 +102,13 @@ class RLlibCurriculumCallback(RLlibCallback):
 
     @classmethod
     def restore(cls, algorithm: Algorithm, path: str | Path) -> None:
-        """After ``from_checkpoint(path)`` or ``restore_from_path(path)``: the curriculum goes on as it was when ``save`` wrote the folder."""
-        curriculum, callback = cls._curriculum_of(algorithm), cls.of(algorithm)
+        """After ``restore_from_path(path)``: the curriculum goes on as it was when ``save`` wrote the folder.
+
+        ``from_checkpoint(path)`` alone brings the curriculum, too, as RLlib has pickled it with its config.
+        """
+        curriculum = cls._curriculum_of(algorithm)
         curriculum.load(Path(path) / STATE)
-        callback.begun = True
+        curriculum.rllib_iterations = algorithm.iteration
         if curriculum.config is not None:
             cls.swap(algorithm, curriculum.config)
 
@@ -127,12 +131,7 @@ class RLlibCurriculumCallback(RLlibCallback):
 
     def on_train_result(self, *, algorithm: Algorithm, result: dict[str, Any], **_: Any) -> None:
         if isinstance(self.curriculum, Curriculum):
-            if not self.begun and int(result["training_iteration"]) > 1:
-                raise RunError(
-                    "this Algorithm continues from a checkpoint, and its curriculum would begin anew: write checkpoints by "
-                    "RLlibCurriculumCallback.save(algorithm, path), and call RLlibCurriculumCallback.restore(algorithm, path) first"
-                )
-            self.begun = True
+            self._raise_unless_of(int(result["training_iteration"]))
             for outcome in chain.from_iterable(algorithm.env_runner_group.foreach_env_runner(_take_ended)):
                 self.curriculum.observe(outcome)
             self.curriculum.advance(steps=_new_steps(result), iterations=1)
@@ -142,6 +141,17 @@ class RLlibCurriculumCallback(RLlibCallback):
             config = None if self.curriculum is None else self.curriculum(result)
         if config is not None:
             self.swap(algorithm, config)
+
+    def _raise_unless_of(self, iteration: int) -> None:
+        """At the first result: the curriculum has counted what the Algorithm has trained."""
+        assert isinstance(self.curriculum, Curriculum)
+        counted, trained = self.curriculum.rllib_iterations, iteration - 1
+        if not self.begun and counted != trained:
+            raise RunError(
+                f"this Algorithm has trained for {trained} iterations, and its curriculum has counted {counted}: call "
+                "RLlibCurriculumCallback.restore(algorithm, path) after restore_from_path(path), and give a new Algorithm a new curriculum"
+            )
+        self.begun, self.curriculum.rllib_iterations = True, iteration
 
     def on_episode_start(self, *, episode: Any, env_runner: Any, **_: Any) -> None:
         _notes(env_runner).begun[episode.id_] = _notes(env_runner).swaps
@@ -172,6 +182,17 @@ class RLlibCurriculumCallback(RLlibCallback):
                 remote_worker_ids=env_runner_indices,
                 local_env_runner=False,
             )
+
+
+class _Following(partial[RLlibCurriculumCallback]):
+    """Makes the callbacks of an Algorithm and of its runners.
+
+    RLlib copies its config for each Algorithm. It copies all but this, so the curriculum that decides is the one that the script
+    has. A pickle (in a checkpoint, for a remote runner or a trial of Tune) has a curriculum of its own.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
 
 @dataclass

@@ -196,20 +196,19 @@ def test_rllib(ray_session, runners, tmp_path):
     algorithm = settings.build_algo()
     for _ in range(6):
         algorithm.train()
-    decides = RLlibCurriculumCallback.of(algorithm).curriculum
-    tables = [record.training_results for record in decides.history]
+    assert RLlibCurriculumCallback.of(algorithm).curriculum is curriculum
+    tables = [record.training_results for record in curriculum.history]
     assert len(tables) >= 3
     assert [[row.name for row in table] for table in tables] == [
         ["4" if stage % 2 else "3"] for stage in range(len(tables))
     ]
     folder = RLlibCurriculumCallback.save(algorithm, tmp_path / "checkpoint")
-    state = decides.state_dict()
+    state = curriculum.state_dict()
     algorithm.stop()
     again = type(algorithm).from_checkpoint(str(folder))
-    with pytest.raises(RunError, match=r"call RLlibCurriculumCallback.restore\(algorithm, path\) first"):
-        again.train()
-    RLlibCurriculumCallback.restore(again, folder)
     restored = RLlibCurriculumCallback.of(again).curriculum
+    assert restored.state_dict() == state  # RLlib has pickled it
+    RLlibCurriculumCallback.restore(again, folder)
     assert restored.state_dict() == state
     on = again.env_runner_group.foreach_env_runner(
         lambda runner: None if runner.env is None else config_below(runner.env)
@@ -219,3 +218,112 @@ def test_rllib(ray_session, runners, tmp_path):
         again.train()
     assert restored.stage > state["stage"]
     again.stop()
+
+
+class Step(gym.Env):
+    """Two slices of one step; whoever takes action 1 arrives. It takes a config by ``set_config`` and knows nothing of lakes."""
+
+    observation_space = gym.spaces.Box(0.0, 1.0, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, env_config: Any) -> None:
+        self.config = env_config["config"]
+
+    def set_config(self, config: Any) -> None:
+        self.config = config
+
+    def get_config(self) -> Any:
+        return self.config
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        small = self.np_random.random() < self.config.slices[3].share
+        self.slice = "3" if small else "4"
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(1, np.float32), float(action), True, False, {"slice": self.slice, "is_success": bool(action)}
+
+
+@pytest.fixture
+def own_env(ray_session):
+    """An Algorithm on an environment class of a script, unregistered, and the curriculum that it follows."""
+    pytest.importorskip("ray", reason="needs Ray: pip install 'mapf-frozenlake[rllib]'")
+    from ray import cloudpickle
+    from ray.rllib.algorithms.ppo import PPOConfig
+
+    from envtuning import RLlibCurriculumCallback
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # remote runners know no tests
+    built = []
+
+    def build(runners: int, curriculum: EngineerCurriculum, **following: Any) -> Any:
+        settings = (
+            PPOConfig()
+            .environment(Step, env_config={"config": lakes(1.0)})
+            .env_runners(num_env_runners=runners, num_envs_per_env_runner=2, num_cpus_per_env_runner=0.5)
+            .training(train_batch_size_per_learner=64, minibatch_size=32, num_epochs=1)
+            .callbacks(RLlibCurriculumCallback.following(curriculum, **following))
+            .debugging(log_level="ERROR")
+        )
+        built.append(settings.build_algo())
+        return built[-1]
+
+    yield build
+    for algorithm in built:
+        algorithm.stop()
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("runners", [0, 1])
+def test_rllib_pickles_a_curriculum_that_goes_on_by_from_checkpoint_alone(own_env, runners, tmp_path):
+    """With no remote runner, the environments live in the process whose curriculum RLlib pickles."""
+    from envtuning import RLlibCurriculumCallback
+    from envtuning.curriculum.apply import config_below
+
+    curriculum = EngineerCurriculum(Turns(), lakes(1.0), every=EVERY)
+    algorithm = own_env(runners, curriculum)
+    for _ in range(3):
+        algorithm.train()
+    assert curriculum.stage == len(curriculum.proposals) >= 2
+    algorithm.save_to_path(str(tmp_path / "theirs"))
+    state = curriculum.state_dict()
+    again = type(algorithm).from_checkpoint(str(tmp_path / "theirs"))
+    restored = RLlibCurriculumCallback.of(again).curriculum
+    assert restored is not curriculum
+    assert restored.state_dict() == state
+    on = again.env_runner_group.foreach_env_runner(
+        lambda runner: None if runner.env is None else config_below(runner.env)
+    )
+    assert {config for config in on if config is not None} == {curriculum.config}
+    again.train()
+    assert (restored.stage, curriculum.stage) == (state["stage"] + 1, state["stage"])
+    again.stop()
+
+
+@pytest.mark.ray
+def test_rllib_restores_into_a_new_algorithm_and_refuses_a_curriculum_of_another(own_env, tmp_path):
+    from envtuning import RLlibCurriculumCallback
+
+    curriculum = EngineerCurriculum(Turns(), lakes(1.0), every=EVERY)
+    algorithm = own_env(0, curriculum)
+    for _ in range(2):
+        algorithm.train()
+    folder = RLlibCurriculumCallback.save(algorithm, tmp_path / "ours")
+    state = curriculum.state_dict()
+    fresh = EngineerCurriculum(Turns(), lakes(1.0), every=EVERY)
+    again = own_env(0, fresh)
+    again.restore_from_path(str(folder))
+    with pytest.raises(
+        RunError, match="this Algorithm has trained for 2 iterations, and its curriculum has counted 0: "
+    ):
+        again.train()
+    again.restore_from_path(str(folder))
+    RLlibCurriculumCallback.restore(again, folder)
+    assert fresh.state_dict() == state
+    again.train()
+    assert fresh.stage == state["stage"] + 1
+    with pytest.raises(
+        RunError, match=r"for 0 iterations, and its curriculum has counted 2: .* give a new Algorithm a new "
+    ):
+        own_env(0, curriculum).train()
