@@ -14,7 +14,7 @@ from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.rules import Thresholds, eased
 from engineers.plain.shares import mixed_with_uniform
-from engineers.plain.signals import Rates, learnability, signals
+from engineers.plain.signals import Rates, Signals, learnability, signals
 from engineers.plain.way import Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
@@ -42,19 +42,20 @@ class HalfSuccessEngineer(Walker):
         if not way.is_known:
             way.turn_shares(design, shares, 1.0, "in proportion to p(1 − p)")
             return design
-        fraction, why = step(seen.here, seen.here.pooled, seen.there())
+        fraction, why = step(seen, seen.here)
         way.turn_shares(design, shares, fraction if fraction < 0 else shares_ahead(fraction, seen.there()), why)
         for slice_ in with_beside(slices, knobs):
-            way.turn_dials(design, slice_, *step(seen.here, seen.here[slice_.name], seen.there(slice_.name)))
+            way.turn_dials(design, slice_, *step(seen, seen.here, slice_.name))
         return design
 
 
-def step(here: Rates, trained: float, on_target: float) -> tuple[float, str]:
-    """The fraction of the way to half success, and the reason; negative if nothing succeeds, so that the next stage is easier."""
+def step(seen: Signals, here: Rates, name: str | None = None) -> tuple[float, str]:
+    """The fraction of the way to half success, and the reason; negative if nothing succeeds, so that the next stage is easier.
+
+    ``name``: for one slice's dials; else for all the data together.
+    """
+    trained, on_target = here.pooled if name is None else here[name], seen.there(name)
     if max(trained, on_target) <= LIMITS.dead_below(here):
         return -LIMITS.easing, eased(trained)
     fraction = fraction_with(LIMITS.frontier, trained, on_target)
-    return (
-        fraction,
-        f"success {trained:.2f} in training, {on_target:.2f} on the target: {fraction:.0%} of the way to it",
-    )
+    return fraction, f"{seen.told(trained, name)}: {fraction:.0%} of the way to it"

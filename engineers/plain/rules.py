@@ -1,7 +1,8 @@
 """``rules``: the strong engineer without a model. It moves from a config that works to the target, as fast as success allows.
 
 A stage's step is a fraction of the remaining distance to the target. On its training data the trainee succeeds at the rate p,
-on the target at the rate v; between them, success is assumed to change linearly from p to v. A step goes
+on the target at the rate v, which counts as 0 where nobody tested it; between them, success is assumed to change linearly from p to v.
+A step goes
 
 - to where ``frontier`` of the episodes would succeed, because there most is learnt;
 - further if the remaining rounds are too few for even steps that reach the target with rounds to spare;
@@ -118,7 +119,7 @@ class RulesEngineer(Walker):
                 min(fraction_with(limits.frontier, p, v), max(p - v, 0.0)) / 2
             )  # how far the target is, nobody knows
         left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
-        return fraction, f"success {p:.2f} in training, {v:.2f} on the target{left}: {fraction:.0%} of the way to it"
+        return fraction, f"{seen.told(p, name)}{left}: {fraction:.0%} of the way to it"
 
     def _wanted_shares(self, way: Way, slices: Sequence[SliceKnobs], seen: Signals, known: Rates) -> dict[str, float]:
         """The target's slices, those near the frontier first; without a target, the measured ones.

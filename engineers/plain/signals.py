@@ -55,6 +55,14 @@ class Signals:
             return 0.0
         return self.validated.pooled if name is None else self.validated[name]
 
+    def told(self, rate: float, name: str | None = None) -> str:
+        """What was measured, for a reason: ``rate`` is that of ``here``. What nobody measured is no 0."""
+        if self.trained is None:
+            return f"success {rate:.2f} in tests, training not counted"
+        if self.validated is None:
+            return f"success {rate:.2f} in training, target not tested"
+        return f"success {rate:.2f} in training, {self.there(name):.2f} on the target"
+
 
 def signals(report: StageReport | StageRecord, objective: str, slices: Sequence[SliceKnobs]) -> Signals:
     """The rates of one stage, under the names that the config's slices have. Only a report, which knows blind guesses, has standings."""

@@ -82,8 +82,8 @@ TARGET = Parts(parts={"a": Part(wind=1.0), "b": Part(wind=1.0)}).model_dump()
     [
         # by success on the target, .577 and .123 after shrinkage, where it is known and was measured
         (TARGET, HERE, THERE, 0.655, (1.0, 0.446), "success 0.85 in training, 0.35 on the target: 70% of the way to it"),
-        (TARGET, HERE, [], 0.345, (0.441, 0.378), "success 0.85 in training, 0.00 on the target: 41% of the way to it"),
-        (TARGET, [], THERE, 0.1, (0.134, 0.0), "success 0.58 in training, 0.00 on the target: 13% of the way to it"),
+        (TARGET, HERE, [], 0.345, (0.441, 0.378), "success 0.85 in training, target not tested: 41% of the way to it"),
+        (TARGET, [], THERE, 0.1, (0.134, 0.0), "success 0.58 in tests, training not counted: 13% of the way to it"),
         # by success in training where nobody names the target
         ({}, HERE, THERE, 0.399, (0.0, 0.0), "in proportion to p(1 − p)"),
         ({}, [], THERE, 0.655, (0.0, 0.0), "in proportion to p(1 − p)"),
@@ -245,6 +245,21 @@ def test_a_step_and_its_reason(p, v, left, fraction, why):
     report = SimpleNamespace(stage=7, rounds_left=left)
     assert RulesEngineer().step(report, seen, way) == (pytest.approx(fraction), why)
     assert RulesEngineer().step(report, seen, way, WHOLE)[0] == pytest.approx(fraction)
+
+
+def test_the_reason_of_a_step_says_what_nobody_measured():
+    """An untested target counts as 0, and is not told as a measured 0."""
+    way, _ = way_of(Hill(), {"slope": 0.8})
+    report, rates = SimpleNamespace(stage=7, rounds_left=2), Rates(0.8, 10_000, {})
+    measured, why = RulesEngineer().step(report, Signals(rates, Rates(0.0, 10_000, {})), way)
+    assert "0.00 on the target" in why
+    untested, why = RulesEngineer().step(report, Signals(rates, None), way)
+    assert (untested, why) == (
+        measured,
+        "success 0.80 in training, target not tested, 2 rounds left: 75% of the way to it",
+    )
+    _, why = RulesEngineer().step(report, Signals(None, rates), way)
+    assert why == "success 0.80 in tests, training not counted, 2 rounds left: 75% of the way to it"
 
 
 def test_without_a_target_a_step_is_half_of_what_training_does_better():
