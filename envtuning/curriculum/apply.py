@@ -41,7 +41,8 @@ def apply_config(env: Any, config: Config) -> None:
             return
     raise TypeError(
         f"neither {type(env).__name__} nor an environment that it wraps has set_config: give "
-        "apply=lambda env, config: …, a function that sets the config (SB3's callback gives it the VecEnv)"
+        "apply=lambda env, config: …, a function that sets the config (SB3's callback gives it the VecEnv; RLlib's gives it the vector "
+        "environment, whose copies are in env.unwrapped.envs)"
     )
 
 

@@ -322,6 +322,7 @@ class EngineerCurriculum(Curriculum):
 
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict() | {"stage": self.stage, "questions": self._questions, "amount": self._amount}
+        state["engineer"] = self.name
         state["history"] = [record.model_dump(mode="json") for record in self.history]
         state["incidents"] = [incident.model_dump(mode="json") for incident in self.incidents]
         state["proposals"] = [
@@ -336,6 +337,8 @@ class EngineerCurriculum(Curriculum):
         """Continue from a saved state. A question that was open is asked again."""
         state = adapted(state, self.config, renamed or {})
         super().load_state_dict(state)
+        if (wrote := state.get("engineer", self.name)) != self.name:
+            warnings.warn(f"the engineer {wrote!r:.100} wrote this state, and {self.name} continues it", stacklevel=3)
         kind = type(self.config)
         self.stage, self._questions, self._amount = (int(state[name]) for name in ("stage", "questions", "amount"))
         self.history = [StageRecord.model_validate(record) for record in state["history"]]

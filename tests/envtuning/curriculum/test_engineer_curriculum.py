@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -486,3 +487,38 @@ def test_its_timeout_is_also_the_models_own(monkeypatch):
     EngineerCurriculum("server/http://127.0.0.1:9/v1#m", Tasks(), every=30, timeout=None)
     EngineerCurriculum("rules", Tasks(), every=30, timeout=7.0)  # takes none, and asks nobody
     assert [engineer.chat.timeout for engineer in made[:2]] == [7.0, 120.0]
+
+
+def test_a_state_says_which_engineer_wrote_it():
+    state = EngineerCurriculum("rising", Tasks(), every=5).state_dict()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EngineerCurriculum("rising", Tasks(), every=5).load_state_dict(state)
+    with pytest.warns(UserWarning, match="^the engineer 'rising' wrote this state, and half-success continues it$"):
+        EngineerCurriculum("half-success", Tasks(), every=5).load_state_dict(state)
+
+
+class Waits(engineers.Engineer):
+    """Thinks until it may go on."""
+
+    name = "waits"
+    go_on = threading.Event()
+
+    def propose(self, report: Any, current: Any, editable: Sequence[str] | None = None) -> Proposal[Any]:
+        self.go_on.wait(30)
+        return Proposal(config=current)
+
+
+def test_a_pickle_leaves_the_live_environments_behind_and_asks_an_open_question_again():
+    """A thread thinks about the question of the original; nobody about that of the copy."""
+    curriculum = EngineerCurriculum(Waits(), Tasks(), every=5, background=True)
+    live = (one for one in ())  # like an environment, it cannot be pickled
+    curriculum.attach(lambda config: live)
+    fed(curriculum, 5)
+    again = pickle.loads(pickle.dumps(curriculum))
+    Waits.go_on.set()
+    assert again.state_dict() == curriculum.state_dict()
+    deadline = time.monotonic() + 30
+    while not again.history and time.monotonic() < deadline:
+        again.next()
+    assert len(again.history) == 1
