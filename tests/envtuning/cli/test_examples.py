@@ -23,6 +23,14 @@ def test_own_rllib(ray_session):
     assert len(load("own_rllib").main(iterations=3)) == 3
 
 
+@pytest.mark.ray
+def test_own_rllib_engineer(ray_session):
+    curriculum, restored = load("own_rllib_engineer").main(iterations=3)
+    assert curriculum.proposals, "it was asked"
+    assert restored is not curriculum
+    assert restored.history[: curriculum.stage] == curriculum.history
+
+
 @pytest.mark.slow
 @pytest.mark.ray
 def test_tune_engineers(ray_session, tmp_path):
