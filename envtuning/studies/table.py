@@ -181,9 +181,11 @@ def legend(lines: Sequence[Sequence[str]], found: Sequence[Row]) -> str:
     """The meanings of these columns and tiers."""
     said = [f"{heading}: {MEANINGS[heading]}" for heading in lines[0] if heading in MEANINGS]
     tiers = "; ".join(f"{int(tier)} {tier.meaning}" for tier in sorted({row.tier for row in found}))
-    spread = "means over seeds; ±: two-sided 95 % intervals by Student's t, for three seeds or more; differences are paired by seed"
+    shown = any(row.seeds >= FEWEST for row in found)
+    spread = "; ±: two-sided 95 % intervals by Student's t, for three seeds or more" if shown else ""
     few = " A table of fewer than three seeds decides nothing." if any(row.seeds < FEWEST for row in found) else ""
-    return f"{'; '.join([spread, *said])}. Tiers, each of which includes the lower ones: {tiers}.{few}"
+    said = [f"means over seeds{spread}", "differences are paired by seed", *said]
+    return f"{'; '.join(said)}. Tiers, each of which includes the lower ones: {tiers}.{few}"
 
 
 def bounded(found: Gain | None) -> str:
