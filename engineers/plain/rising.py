@@ -53,9 +53,7 @@ class RisingEngineer(ShareRule):
         kinds = {piece.name: self.kind(piece.name, stages, report) for piece in slices}
         last = stages[-1][0]
         reasons = {name: f"{kind}{as_shown(last.get(name), report)}" for name, kind in kinds.items()}
-        nothing_rises = "rising" not in kinds.values()
-        shares = dict.fromkeys(kinds, 1.0) if nothing_rises else shared(kinds, self.kept(report), self.flat)
-        design.share_out(slices, shares, reasons)
+        design.share_out(slices, shared(kinds, self.kept(report), self.flat), reasons)
         return design
 
     def kept(self, report: StageReport) -> float:
@@ -135,10 +133,14 @@ def as_shown(row: SliceResult | None, report: StageReport) -> str:
 
 
 def shared(kinds: Mapping[str, str], keep: float, flat: float) -> dict[str, float]:
-    """The learnt slices have ``keep`` of the data in even shares. Of the rest, a flat one has ``flat`` of a rising one's share."""
+    """The learnt slices have ``keep`` of the data in even shares. Of the rest, a flat one has ``flat`` of a rising one's share.
+
+    Where nothing rises, all have the same: more data would only go to what cannot be learnt.
+    """
+    if "rising" not in kinds.values():
+        return dict.fromkeys(kinds, 1.0 / len(kinds))
     learnt = sum(kind == "learnt" for kind in kinds.values())
     weights = {name: 1.0 if kind == "rising" else flat for name, kind in kinds.items() if kind != "learnt"}
-    total = sum(weights.values()) or 1.0
-    kept = keep if weights else 1.0
-    left = 1.0 - kept if learnt else 1.0
-    return {name: left * weights[name] / total if name in weights else kept / learnt for name in kinds}
+    total = sum(weights.values())
+    left = 1.0 - keep if learnt else 1.0
+    return {name: left * weights[name] / total if name in weights else keep / learnt for name in kinds}

@@ -111,6 +111,14 @@ def test_where_nothing_rises_a_hopeless_slice_gets_no_more_than_an_even_share():
     assert set(shares("rising", report(seen, seen, seen)).values()) == {0.2}
 
 
+@pytest.mark.parametrize("engineer", ["rising", "once"])
+def test_even_shares_are_written_as_parts_of_the_data_too(engineer):
+    """A reader of the config would take a share of 1 for all of the data."""
+    learnt = dict.fromkeys(NAMES, (1.0, 1.0))
+    proposed = engineers.make(engineer).propose(report(learnt), CONFIG)
+    assert [knobs["share"] for knobs in proposed.config.model_dump()["tasks"].values()] == [0.2] * 5
+
+
 def test_once_reads_the_first_stage_and_no_other():
     later = dict.fromkeys(NAMES, (0.0, 0.0))
     first = shares("once", report(FIRST), keep=0.2, part=0.5)
