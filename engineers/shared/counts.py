@@ -16,17 +16,13 @@ def money(dollars: float | None) -> str:
     return "unknown" if dollars is None else f"${dollars:.4f}"
 
 
-def short(value: object) -> str:
-    """``0.1794`` as ``0.179``; what is no number with digits behind the point stays as it is."""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def short(value: object, digits: int = 3, other: Callable[[object], str] = str) -> str:
+    """``0.1794`` as ``0.179``; ``other`` writes what is no number with digits behind the point."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else other(value)
 
 
 def apart(old: object, new: object, *, digits: int = 3, other: Callable[[object], str] = str) -> tuple[str, str]:
-    """Two values as texts that differ if they do: floats have at least so many digits, and ``other`` writes what is no float."""
-
-    def written(value: object, digits: int) -> str:
-        return f"{value:.{digits}g}" if isinstance(value, float) else other(value)
-
-    while old != new and written(old, digits) == written(new, digits) and digits < DIGITS:
+    """Two values as texts that differ if they do: each as ``short``, with as many more digits as it takes."""
+    while old != new and short(old, digits, other) == short(new, digits, other) and digits < DIGITS:
         digits += 1
-    return written(old, digits), written(new, digits)
+    return short(old, digits, other), short(new, digits, other)

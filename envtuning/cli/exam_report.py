@@ -39,7 +39,7 @@ def examine(
     hall = Hall(out, jobs=jobs, ray=ray, max_cost=max_cost, timeout=timeout)
     done = hall.kept()
     pace = Pace(sum(paper.key not in done for paper in wanted), noun="sittings")
-    with telling(console, f"{counted(pace.of, 'sitting')}; the first one of a root trains the root, too") as tell:
+    with telling(console, ahead(pace.of)) as tell:
 
         def ended(one: Sitting) -> None:
             last = f"{one.paper.engineer} on root {one.paper.root} of {one.paper.family.name}"
@@ -54,6 +54,10 @@ def examine(
         sheet.write(found, json)
         console.print(f"sittings and scores: {json}")
     return told
+
+
+def ahead(sittings: int) -> str:
+    return f"{counted(sittings, 'sitting')}; the first one of a root trains the root, too"
 
 
 @contextmanager
@@ -104,8 +108,7 @@ def verified(path: Path, console: Console) -> bool:
     """Print what does not hold; whether all does."""
     result = sheet.read(path)
     faults = 0
-    first = f"{counted(len(result.sittings), 'sitting')}; the first one of a root trains the root, too"
-    with telling(console, first) as tell:
+    with telling(console, ahead(len(result.sittings))) as tell:
         for place, fault in enumerate(sheet.verify(result), 1):
             tell(f"{min(place, len(result.sittings))} of {len(result.sittings)} sittings")  # the scores come last
             if fault is not None:

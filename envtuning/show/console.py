@@ -150,9 +150,12 @@ def run_table(run: RunLog) -> FirstThatFits:
     overall = [cells(one, shortened(one.data)) for one in lines]
     in_blocks = [[str(cell) for cell in row] for row in overall]
     narrower: list[RenderableType] = [FittingTable(table_of(common, overall, ""), common, in_blocks)]
-    if told := {one.name.split()[0]: [one.rates.get(name, "") for name in slices] for one in lines if one.rates}:
-        word = f"{about.headings[about.objective]} by slice, after each stage"
-        narrower.append(StagesInTurn(word, caption, labels, told))
+    by_stage = {
+        str(number): [one.rates.get(name, "") for name in slices] for number, one in enumerate(lines) if one.rates
+    }
+    if by_stage:
+        heading = f"{about.headings[about.objective]} by slice, after each stage"
+        narrower.append(StagesInTurn(heading, caption, labels, by_stage))
     return FirstThatFits(table_of([*common, *labels], by_slice, caption), narrower)
 
 
