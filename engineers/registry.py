@@ -189,9 +189,8 @@ def _factory(name: str) -> Callable[..., Engineer]:
     backend = name.partition("/")[0]
     if backend in BACKENDS:
         return object_at(BACKENDS[backend])
-    if (
-        ":" in backend
-    ):  # before the entry points, since to find these is to read the metadata of every installed package
+    # Before the entry points: to find these is to read the metadata of every installed package.
+    if ":" in backend:
         return _imported(backend)
     if point := _third_parties().get(backend):
         if not is_trusted_option("engineer.name", name):

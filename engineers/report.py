@@ -253,6 +253,7 @@ def _late(row: SliceResult) -> SliceResult:
         return row
     success = half.succeeded / half.episodes
     metrics = {name: half.score if name == "score" and half.score is not None else success for name in row.metrics}
+    # A half keeps no count of questions: its part of them is taken to be its part of the episodes.
     questions = None if row.questions is None else max(1, round(row.questions * half.episodes / row.episodes))
     part: dict[str, Any] = {
         "episodes": half.episodes,

@@ -32,7 +32,7 @@ class Curriculum(ABC):
     config: Config = None  # what to train on now; None leaves the environment as it is
     version: int = 0  # number of configs that were chosen so far
     made_in: int  # the process that made it; a copy in another process says the same
-    rllib_iterations: int = 0  # that it has counted, of an RLlib Algorithm: a checkpoint has as many, or is another's
+    rllib_iterations: int = 0  # of an RLlib Algorithm, counted by it: a checkpoint with another number is not its own
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         made = super().__new__(cls)
@@ -53,9 +53,9 @@ class Curriculum(ABC):
         """Count finished episodes. Without ``scores``, a success scores 1 and a failure 0. ``further`` marks replies to a question that
         has been answered before in its group; without it, every episode has a question of its own."""
         points = successes if scores is None else scores
-        again = [False] * len(slices) if further is None else further
-        for name, success, score, beside in zip(slices, successes, points, again, strict=True):
-            self.observe(Outcome(str(name), bool(success), float(score), further=bool(beside)))
+        marks = [False] * len(slices) if further is None else further
+        for name, success, score, mark in zip(slices, successes, points, marks, strict=True):
+            self.observe(Outcome(str(name), bool(success), float(score), further=bool(mark)))
 
     def next(self) -> Config | None:
         """A new config if it is time, else None. The new config is in force from now on."""

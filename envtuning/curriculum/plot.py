@@ -19,9 +19,8 @@ MANY = 12  # slices that a legend names
 COLUMNS = 3  # difficulties side by side
 ELSEWHERE = "0.3"  # grey, for a knob that is in no slice
 
-Turned = Mapping[
-    str, Mapping[str, Sequence[float]]
-]  # each knob's values in all stages, by its name in a slice and by slice
+# Each knob's values in all stages, by its name in a slice and by slice.
+Turned = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def turned_knobs(stages: Sequence[StageRecord], knobs: Sequence[Knob], places: Mapping[str, tuple[str, ...]]) -> Turned:

@@ -35,7 +35,7 @@ FILE = "curriculum.json"
 
 
 class Trained(NamedTuple):
-    curriculum: EngineerCurriculum  # that decided: RLlib copies the one that it is given
+    curriculum: EngineerCurriculum  # that decided: the one that was given, or the copy in RLlib's checkpoint
     began_on: list[mfl.LakeConfig]  # the config of every environment as training began or went on
     ended_on: list[mfl.LakeConfig]
 
