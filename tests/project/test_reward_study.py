@@ -16,8 +16,9 @@ from benchmarks import reward_learner, reward_study  # noqa: E402
 from benchmarks._kept import kept_or_made  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
+from benchmarks.exam_rules import compared  # noqa: E402
 from benchmarks.reward_learner import CAP, Learner, divergence, loss_of, questions_taken, replies_to  # noqa: E402
-from benchmarks.reward_study import EVEN, EVEN_REFILL, RISING, Arm, Run, figures_of, lines, needed_for  # noqa: E402
+from benchmarks.reward_study import EVEN, EVEN_REFILL, HELD, RISING, Arm, Run, figures_of, lines, needed_for  # noqa: E402
 from engineers.plain.rising import RisingEngineer  # noqa: E402
 from envtuning.exam.bounds import Oracle  # noqa: E402
 from envtuning.exam.families import COIN, HOPELESS, LACKING, MASTERED, Family  # noqa: E402
@@ -243,6 +244,11 @@ def test_the_page_has_the_stored_tables():
         assert " ".join(lines(STORED["tables"][place], STORED["reached"])) in PAGE
 
 
+def less(gain: dict[str, float]) -> dict[str, float]:
+    """The same difference the other way round."""
+    return {"mean": -gain["mean"], "low": -gain["high"], "high": -gain["low"]}
+
+
 def test_the_page_claims_what_is_stored():
     end, half = STORED["tables"]["184320 replies"], STORED["tables"]["92160 replies"]
     refilled, faster = f"minus {EVEN_REFILL}", ", higher rate"
@@ -259,6 +265,18 @@ def test_the_page_claims_what_is_stored():
             *(in_points(at[EVEN][f"{RISING} minus it"]["all"]) for at in (half, end))
         )
         in readme
+    )
+    held = [
+        in_points(compared(*(np.array(at[arm + HELD]["per_root"]) for arm in (RISING, EVEN)))) for at in (half, end)
+    ]
+    assert (
+        "`rising` ends {} points above even draws with the same term half-way, and {} at the end".format(*held) in PAGE
+    )
+    assert f"With a KL term, {held[1]} are left" in readme
+    assert end["learnability" + HELD]["all"] >= end[RISING + HELD]["all"] - 0.001  # "does as well"
+    assert (
+        f"Told another run's rates, `rising` ends {in_points(less(end['rising, yoked'][f'{RISING} minus it']['all']))}"
+        in PAGE
     )
     assert end[EVEN + faster]["all"] <= end[EVEN]["all"]
     made = [round(end[arm]["updates"]) for arm in (EVEN_REFILL, EVEN)]
