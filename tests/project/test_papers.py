@@ -154,7 +154,7 @@ def test_a_large_model_as_the_engineer_is_told_as_it_was_measured():
 
     exam, reward = stored("exam_model"), stored("reward_model")
     scores, success, reasoning = (exam[part]["rows"] for part in ("scores", "success", "reasoning"))
-    assert (len(exam["scores"]["roots"]), len(reward["roots"])) == (16, 3)  # "sixteen roots", "three roots"
+    assert (len(exam["scores"]["roots"]), len(reward["roots"])) == (16, 6)  # "sixteen roots", "six roots"
     best = "best open loop"
     said = f"it ends {minus(scores, best)} points from the {best} and {minus(scores, 'rising')} from `rising`"
     assert f"{said}. With success alone, it ends {minus(success, best)} points" in PAGE

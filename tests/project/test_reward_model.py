@@ -48,13 +48,21 @@ def test_every_training_has_the_model_s_eleven_answers():
 def test_the_page_has_what_is_stored():
     text = (RESULTS.parents[1] / "docs" / "reward.md").read_text(encoding="utf-8")
     page = " ".join(text.split())
-    tables = json.loads((RESULTS / "reward_model.json").read_text(encoding="utf-8"))["figures"]["tables"]
+    figures = json.loads((RESULTS / "reward_model.json").read_text(encoding="utf-8"))["figures"]
+    tables, control = figures["tables"], figures["yoked"]["tables"]["92160 replies"]
     half, end = tables["92160 replies"], tables["184320 replies"]
     assert "\n".join(lines(half)) in text
     gains = {arm: in_points(row["model_minus"]) for arm, row in half.items() if row["model_minus"]}
     assert f"{gains['even draws']} points above even draws, and {gains['oracle']} from the oracle" in page
     assert f"From `rising` it is {gains['rising']}" in page
-    assert f"it is {in_points(end['even draws']['model_minus'])} from even draws" in page
+    ends = [in_points(end[arm]["model_minus"]) for arm in ("even draws", "rising", "rising, KL")]
+    assert "it is {} from even draws, {} from `rising` and {} from `rising` with a KL term".format(*ends) in page
+    for arm in (MODEL, "even draws", "rising", "oracle"):
+        assert any(line.startswith(f"| {arm} |") and line in text for line in lines(control))
+    assert control["even draws"]["model_minus"]["low"] < 0  # "gains nothing"
+    assert control[MODEL]["model_minus"]["high"] < 0
+    readme = (RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"A large language model ends {ends[0]} points above uniform draws, without that term" in readme
 
 
 @pytest.fixture
