@@ -75,7 +75,7 @@ def test_its_preregistered_studies_exist():
         assert load_study(ROOT / "benchmarks" / "preregistered" / f"{name}.yaml").seeds
 
 
-@pytest.mark.parametrize("name", ["grpo_kl", "real_skills"])
+@pytest.mark.parametrize("name", ["grpo_kl"])
 def test_what_it_says_was_not_run_has_no_result(name):
     assert not (RESULTS / f"{name}.json").exists(), (
         "docs/papers.md says that this was not run: give its row the figures"

@@ -290,3 +290,21 @@ def test_the_page_claims_what_is_stored():
     assert f"`learnability` {fewer['learnability']} % fewer" in PAGE
     assert f"higher rate need {fewer[EVEN + ', higher rate']} % fewer" in PAGE
     assert f"it needs {fewer['oracle']} % fewer replies" in PAGE
+
+
+def test_what_the_page_says_of_a_real_model_is_stored():
+    figures = json.loads((RESULTS / "real_skills.json").read_text(encoding="utf-8"))["figures"]
+    primary = figures["contrasts"][0]
+    assert (primary["arms"], primary["tasks"]) == ("rising - even with refill", "between")
+    one, two, three = (f"{100 * seed:+.1f}" for seed in primary["by seed"])
+    assert (
+        f"ends {one}, {two} and {three} points from even draws with refill: {in_points(primary['over seeds'])}" in PAGE
+    )
+    means = {
+        arm: [np.mean([100 * row["all"][when] for row in figures["means"] if row["arm"] == arm]) for when in ("before", "end")]
+        for arm in ("even with refill", "rising")
+    }  # fmt: skip
+    assert "refill go from {:.1f} to {:.1f} %".format(*means["even with refill"]) in PAGE
+    assert "`rising` from {:.1f} to {:.1f} %".format(*means["rising"]) in PAGE
+    papers = (RESULTS.parents[1] / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert f"`rising` ends {in_points(primary['over seeds'])} points from even draws with refill" in papers
