@@ -674,7 +674,13 @@ def test_the_lake_is_as_fast_as_was_asked_for():
     assert max(figures["cold_compile"]["now_over_then"].values()) <= figures["cold_compile"]["most"]
 
 
+COUNTING = [
+    Claim("docs/training.md", "curriculum_cost", lambda f: f"Counting adds {100 * f['sb3']['counting']:.1f} % to the CPU time of PPO…"
+          f"and {100 * f['vector']['counting']:.1f} % to 1,024 lakes…A question to a rule takes {f['vector']['question_ms']:.0f} ms"),
+]  # fmt: skip
+
 CLAIMS = [
+    *COUNTING,
     *PATHS,
     *BESIDE_POGEMA,
     *LIFELONG,
