@@ -11,7 +11,6 @@ answer that is refused, or changes nothing, leaves the shares as they are.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +18,9 @@ from statistics import fmean
 from typing import Any
 
 import engineers
-from benchmarks._record import raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
 from benchmarks.small_skills import weights_of
+from engineers.knobs import changes
 from engineers.report import StageReport
 from engineers.roles import shares_in
 from envtuning.runs.log import RunLog
@@ -48,33 +48,29 @@ def asked(weights: Path, run: RunLog, stage: int, seed: int, transcript: Path) -
     return {
         "after_stage": stage + 1,
         "answer": seed,
-        "changes": sum(one != other for one, other in zip(*(list(shares_in(config).values()) for config in (before, proposal.config)), strict=True)),
+        "changes": len(changes(before, proposal.config)),
         "refused": proposal.fallback,
         "before": part_that_teaches(shares_in(before), done.report),
         "after": part_that_teaches(shares_in(proposal.config), done.report),
         "cpu_seconds": round(time.process_time() - begun, 1),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = command(__doc__)
     parser.add_argument("--run", required=True, type=Path, help="a finished run of benchmarks.real_skills")
     parser.add_argument("--model", required=True, type=Path, help="the folder that it began with")
     parser.add_argument("--out", type=Path, default=Path("runs/checkpoint-engineer"), help="folder of the transcripts")
-    parser.add_argument("--no-record", action="store_true", help="print only")
-    given = parser.parse_args()
-    if not given.no_record:
-        raise_unless_committed()
-    run, figures = RunLog.open(given.run), dict[str, Any]()
-    for who, weights in {"base": given.model, "checkpoint": run.state.done[-1].checkpoint}.items():
+    arguments = arguments_of(parser)
+    run, figures = RunLog.open(arguments.run), dict[str, Any]()
+    for who, weights in {"base": arguments.model, "checkpoint": run.state.done[-1].checkpoint}.items():
         rows = []
         for stage in AFTER:
             for seed in range(ANSWERS):
-                rows.append(asked(weights.absolute(), run, stage, seed, given.out / f"{who}.jsonl"))
+                rows.append(asked(weights.absolute(), run, stage, seed, arguments.out / f"{who}.jsonl"))
                 print(who, rows[-1], flush=True)
         figures[who] = {"mean_after": fmean(row["after"] for row in rows), "answers": rows}
-    if not given.no_record:
-        print(record("checkpoint_engineer", {"weights": weights_of(given.model)} | figures))
+    record_if_asked(arguments, "checkpoint_engineer", {"weights": weights_of(arguments.model)} | figures)
 
 
 if __name__ == "__main__":
