@@ -14,7 +14,7 @@ from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.rules import Thresholds, eased
 from engineers.plain.shares import mixed_with_uniform
-from engineers.plain.signals import Rates, Signals, learnability, signals
+from engineers.plain.signals import Signals, learnability, signals
 from engineers.plain.way import Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
@@ -42,18 +42,20 @@ class HalfSuccessEngineer(Walker):
         if not way.is_known:
             way.turn_shares(design, shares, 1.0, "in proportion to p(1 − p)")
             return design
-        fraction, why = step(seen, seen.here)
+        fraction, why = step(seen)
         way.turn_shares(design, shares, fraction if fraction < 0 else shares_ahead(fraction, seen.there()), why)
         for slice_ in with_beside(slices, knobs):
-            way.turn_dials(design, slice_, *step(seen, seen.here, slice_.name))
+            way.turn_dials(design, slice_, *step(seen, slice_.name))
         return design
 
 
-def step(seen: Signals, here: Rates, name: str | None = None) -> tuple[float, str]:
+def step(seen: Signals, name: str | None = None) -> tuple[float, str]:
     """The fraction of the way to half success, and the reason; negative if nothing succeeds, so that the next stage is easier.
 
     ``name``: for one slice's dials; else for all the data together.
     """
+    here = seen.here
+    assert here is not None, "a step is taken from where something was measured"
     trained, on_target = here.pooled if name is None else here[name], seen.there(name)
     if max(trained, on_target) <= LIMITS.dead_below(here):
         return -LIMITS.easing, eased(trained)
