@@ -16,7 +16,7 @@ from torch import Tensor
 
 from envtuning.exam.families import Family
 from envtuning.exam.policy import Policies
-from envtuning.exam.session import Session, Shown, Start
+from envtuning.exam.session import Session, Shown, Start, shown
 from envtuning.exam.tasks import Ints
 from envtuning.exam.training import Floats, made, tested
 
@@ -54,9 +54,7 @@ class Learner:
         self.replies += taken * family.replies
         self.trained += len(kept) * family.replies
         self.drawn += np.bincount(asked, minlength=family.tasks) * family.replies
-        task = np.repeat(asked, family.replies)[None]
-        further = np.arange(task.shape[1])[None] % family.replies > 0
-        return Shown(task, paid[:taken].numpy().reshape(1, -1), score.reshape(1, -1), further)
+        return shown(asked[None], paid[:taken].numpy(), score, family.replies)
 
     def _step(self, replies: Tensor, paid: Tensor, taken: Tensor) -> None:
         """Of groups with a signal, and of all: question, reply. Without a loss, the policy and the optimiser stay as they are."""

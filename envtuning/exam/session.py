@@ -10,7 +10,7 @@ import numpy as np
 from envtuning.exam.families import DECISIONS, Family
 from envtuning.exam.roots import starting, tasks_of
 from envtuning.exam.tasks import Ints
-from envtuning.exam.training import Floats, Seen, optimiser, tested, train
+from envtuning.exam.training import Floats, optimiser, tested, train
 
 TEST_CASES = 200  # of each task
 
@@ -57,7 +57,7 @@ class Session:
             self.policies, self.tasks, which, self.draws, self.opt,
             lambda update: family.rate * min(1.0, (update + 1) / (warm + 1)), replies=replies,
         )  # fmt: skip
-        return _shown(which, seen, replies or 1)
+        return shown(which, seen.success, seen.score, replies or 1)
 
     def test(self, cases: int = TEST_CASES) -> Floats:
         """Success on fresh questions: run, task. The questions depend on the root, the training's seed and the stage alone."""
@@ -65,8 +65,9 @@ class Session:
         return tested(self.policies, self.tasks, cases, rngs)
 
 
-def _shown(which: Ints, seen: Seen, replies: int) -> Shown:
-    n = len(which)
-    task = np.repeat(which, replies, 2).reshape(n, -1)
+def shown(which: Ints, success: np.ndarray, score: Floats, replies: int) -> Shown:
+    """Of questions that have so many replies each, which stand side by side. ``which``: the questions' tasks, of each run."""
+    runs = len(which)
+    task = np.repeat(which, replies, -1).reshape(runs, -1)
     further = np.broadcast_to(np.arange(task.shape[1]) % replies > 0, task.shape)
-    return Shown(task, seen.success.reshape(n, -1), seen.score.reshape(n, -1), further)
+    return Shown(task, success.reshape(runs, -1), score.reshape(runs, -1), further)
