@@ -176,7 +176,10 @@ def halves(shown: Shown) -> tuple[Shown, ...]:
     """A stage's outcomes in two parts: the report compares them."""
     middle = shown.task.shape[1] // 2
     first, second = slice(middle), slice(middle, None)
-    return tuple(Shown._make(column[:, of] for column in shown) for of in (first, second))
+    return tuple(
+        Shown(shown.task[:, of], shown.success[:, of], shown.score[:, of], shown.further[:, of])
+        for of in (first, second)
+    )
 
 
 def arm_of(paper: Paper) -> Arm:
