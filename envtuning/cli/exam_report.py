@@ -130,7 +130,6 @@ def table(found: Sequence[Score], title: str) -> FittingTable:
     headings += ["of the oracle's gain", "failed"]
     for heading in headings:
         made.add_column(heading, justify="left" if heading in ("engineer", "reads") else "right", no_wrap=True)
-    rows = []
     for one in found:
         cells = [one.engineer, "" if one.engineer in BOUNDS else one.reads]
         for name in names:
@@ -138,8 +137,7 @@ def table(found: Sequence[Score], title: str) -> FittingTable:
             cells += [f"{100 * of.success:.1f}{' ↓' if of.below_even else ''}", points(of.over_open_loop)]
         cells += [part_in_words(one.part), f"{one.failed} of {one.decided}" if one.failed else ""]
         made.add_row(*cells)
-        rows.append(cells)
-    return FittingTable(made, headings, rows)
+    return FittingTable(made)
 
 
 def points(of: Interval) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 
@@ -31,48 +31,28 @@ DATA_LINES = 4  # of a stage, where its table has no room for its slices
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
 
 
+@dataclass(frozen=True)
 class FittingTable:
-    """A table where there is room for it, else its rows as blocks: no heading and no figure is ever cut."""
+    """A table where there is room for it, else what says the same in less width: no heading and no figure is ever cut."""
 
-    def __init__(self, table: Table, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        self.table, self.headings, self.rows = table, headings, rows
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if fits(self.table, console, options):
-            yield self.table
-            return
-        if self.table.title:
-            yield Text(str(self.table.title), style="bold")
-        wide = max(len(heading) for heading in self.headings)
-        for name, *cells in self.rows:
-            yield Text(f"\n{name}")
-            for heading, cell in zip(self.headings[1:], cells):
-                if cell.strip():
-                    more = "\n" + " " * (wide + 4)
-                    yield Text(f"  {heading:{wide}}  {cell.replace(chr(10), more)}")
-        if self.table.caption:
-            yield Text(f"\n{self.table.caption}")
-        yield Text()
-
-
-class FirstThatFits:
-    """A table where there is room for it, else what says the same in less width."""
-
-    def __init__(self, table: Table, narrower: Sequence[RenderableType]) -> None:
-        self.table, self.narrower = table, narrower
+    table: Table
+    narrower: Sequence[RenderableType] = ()  # empty: the table's rows as blocks of lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if fits(self.table, console, options):
             yield self.table
         else:
-            yield from self.narrower
+            yield from self.narrower or in_blocks(self.table)
 
 
+@dataclass(frozen=True)
 class StagesInTurn:
     """A narrow column for each stage, a row for each slice. Where there is no room for all, the rows are told again for the next stages."""
 
-    def __init__(self, title: str, caption: str, slices: Sequence[str], columns: Mapping[str, Sequence[str]]) -> None:
-        self.title, self.caption, self.slices, self.columns = title, caption, slices, columns
+    title: str
+    caption: str
+    slices: Sequence[str]
+    columns: Mapping[str, Sequence[str]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         left = list(self.columns)
@@ -84,7 +64,7 @@ class StagesInTurn:
             left = left[count:]
 
     def _of(self, headings: Sequence[str]) -> Table:
-        table = plain_table(self.title, self.caption or None)
+        table = plain_table(self.title, self.caption)
         for heading in ("slice", *headings):
             table.add_column(heading, justify="right", no_wrap=True)
         for name, *cells in zip(self.slices, *(self.columns[heading] for heading in headings), strict=True):
@@ -98,7 +78,24 @@ def fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
     return Measurement.get(console, unbounded, table).maximum <= options.max_width
 
 
-def plain_table(title: str, caption: str | None = None) -> Table:
+def in_blocks(table: Table) -> Iterator[Text]:
+    """The rows of a table one below the other, each cell in a line behind its heading."""
+    if table.title:
+        yield Text(str(table.title), style="bold")
+    headings = [str(column.header) for column in table.columns]
+    wide = max(map(len, headings))
+    for name, *cells in zip(*(column.cells for column in table.columns)):
+        yield Text(f"\n{name}")
+        for heading, cell in zip(headings[1:], map(str, cells)):
+            if cell.strip():
+                more = "\n" + " " * (wide + 4)
+                yield Text(f"  {heading:{wide}}  {cell.replace(chr(10), more)}")
+    if table.caption:
+        yield Text(f"\n{table.caption}")
+    yield Text()
+
+
+def plain_table(title: str, caption: str = "") -> Table:
     """A table without a frame, which leaves the width to the figures."""
     return Table(
         title=title,
@@ -123,7 +120,7 @@ class StageLine:
     begun: bool = True
 
 
-def run_table(run: RunLog) -> FirstThatFits:
+def run_table(run: RunLog) -> FittingTable:
     """A row for each stage: its name or its config's author, its data, its cost, and its results on the validation suite, or else in training.
 
     Where slices are too many for columns, they are the rows of a second table.
@@ -138,7 +135,7 @@ def run_table(run: RunLog) -> FirstThatFits:
     unfinished = next_task(run.plan, run.state) is not None
 
     def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], caption: str) -> Table:
-        table = plain_table(title, caption or None)
+        table = plain_table(title, caption)
         for place, heading in enumerate(headings):
             least = BAR_WIDTH if unfinished and place == 2 else None
             table.add_column(heading, justify="left" if place < 2 else "right", no_wrap=True, min_width=least)
@@ -148,15 +145,14 @@ def run_table(run: RunLog) -> FirstThatFits:
 
     by_slice = [[*cells(one, one.data), *(one.rates.get(name, "") for name in slices)] for one in lines]
     overall = [cells(one, shortened(one.data)) for one in lines]
-    in_blocks = [[str(cell) for cell in row] for row in overall]
-    narrower: list[RenderableType] = [FittingTable(table_of(common, overall, ""), common, in_blocks)]
+    narrower: list[RenderableType] = [FittingTable(table_of(common, overall, ""))]
     by_stage = {
         str(number): [one.rates.get(name, "") for name in slices] for number, one in enumerate(lines) if one.rates
     }
     if by_stage:
         heading = f"{about.headings[about.objective]} by slice, after each stage"
         narrower.append(StagesInTurn(heading, caption, labels, by_stage))
-    return FirstThatFits(table_of([*common, *labels], by_slice, caption), narrower)
+    return FittingTable(table_of([*common, *labels], by_slice, caption), narrower)
 
 
 def cells(line: StageLine, data: Sequence[str]) -> list[str | Text]:
@@ -248,25 +244,21 @@ def test_table(run: RunLog) -> FittingTable | None:
     ]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    lines = [
-        [
+    for number, last in enumerate(record.last):
+        table.add_row(
             about.label(last.name),
             str(last.episodes),
             *(rate(rows[number], objective) for rows in compared.values()),
             *(percent(last.metrics.get(metric), 1) for metric in others),
-        ]
-        for number, last in enumerate(record.last)
-    ]
-    for line in lines:
-        table.add_row(*line)
+        )
     if len(record.last) == 1:  # then its row is already the total
-        return FittingTable(table, headings, lines)
+        return FittingTable(table)
     total = sum(row.episodes for row in record.last)
     columns = [*((rows, objective) for rows in compared.values()), *((record.last, metric) for metric in others)]
     table.add_section()
-    in_all = ["all", str(total), *(rate_with_interval(pooled(rows, metric), total) for rows, metric in columns)]
-    table.add_row(*in_all, style="bold")
-    return FittingTable(table, headings, [*lines, in_all])
+    in_all = [rate_with_interval(pooled(rows, metric), total) for rows, metric in columns]
+    table.add_row("all", str(total), *in_all, style="bold")
+    return FittingTable(table)
 
 
 def rate(row: SliceResult, metric: str) -> str:

@@ -216,4 +216,4 @@ def drawn(lines: Sequence[Sequence[str]], title: str, caption: str) -> FittingTa
         found.add_column(heading, justify="left" if heading == "arm" else "right", no_wrap=True)
     for line in body:
         found.add_row(*line)
-    return FittingTable(found, head, body)
+    return FittingTable(found)
