@@ -48,17 +48,16 @@ def ask(log: RunLog, trainee: LoadTrainee) -> Choice:
 
 def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
     """Ask the engineer and check its config; keep the current config if it fails or is refused."""
-    stage, spec, current = log.state.stages[-1], log.plan.spec, log.state.stages[-1].trained_on
+    stage, spec = log.state.stages[-1], log.plan.spec
     report, name = stage.report, spec.engineer.name
     assert report is not None, "a stage that is done has a report"
-    assert current is not None, "a stage that is done has the config that it ended on"
 
     # An engineer on the live model bounds its own time, because a thread that keeps generating would disturb training.
     inline = log.plan.asks_the_trainee
     answered = answer(
         make_engineer(log, trainee if inline else None),
         report,
-        current,
+        stage.config,
         name=name,
         editable=spec.editable,
         guard=log.plan.guard,

@@ -60,7 +60,7 @@ def what_outcomes_are(attempt: Attempt) -> dict[str, Any]:
         return {}
     own, blind = declared.score_in_words, dict[str, float]()
     judge = attempt.trainee if own else world
-    for config in (attempt.config, *(stage.trained_on for stage in reversed(attempt.session.log.state.done))):
+    for config in (attempt.config, *(stage.config for stage in reversed(attempt.session.log.state.done))):
         if world.slices(config).keys() - blind.keys():  # a slice without data now is still shown as it was
             blind = {**judge.blind_scores(config), **blind}
     return {

@@ -75,7 +75,7 @@ def next_attempt(failed: Attempt, error: Exception) -> Attempt:
         failed.record(kind, f"{error}; the stage starts again from its checkpoint")
         return failed.again(failed.config, charged=False)
     done = failed.session.log.state.done
-    good = done[-1].trained_on if done else None
+    good = done[-1].config if done else None
     if isinstance(error, InfeasibleConfig):
         failed.record("generation_failed", f"{error}; the last good config is used again")
         if good is None or good == failed.config:

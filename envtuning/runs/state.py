@@ -151,6 +151,11 @@ class Stage:
     trained_on: BaseModel | None = None  # the config that it ended on; the chosen one, unless that one failed
 
     @property
+    def config(self) -> BaseModel:
+        """The config that it trains on, or, once it is done, that it ended on."""
+        return self.chosen.config if self.trained_on is None else self.trained_on
+
+    @property
     def checkpoint(self) -> Path:
         return self.path / "checkpoint"
 

@@ -221,7 +221,7 @@ def spent_so_far(stage: Stage) -> int:
 
 def data_summary(run: RunLog, stage: Stage) -> list[str]:
     """The stage's data in the world's words, one line for each slice."""
-    return run.plan.world.summary(stage.chosen.config if stage.trained_on is None else stage.trained_on)
+    return run.plan.world.summary(stage.config)
 
 
 def test_table(run: RunLog) -> FittingTable | None:

@@ -11,7 +11,7 @@ from engineers.proposal import Change
 from engineers.roles import natural_key
 from envtuning.show.page.figures import Arm
 from envtuning.show.page.line_chart import colour
-from envtuning.show.page.view import Rated, RunView, StageView
+from envtuning.show.page.view import Rated, RunView
 
 MOST_SLICES = 5  # with a colour and a name; the others share one
 MOST_STAGES = 6  # as bars; of more, the first and the last are among them
@@ -54,17 +54,13 @@ def first_screen(runs: Sequence[RunView], arms: Sequence[Arm]) -> FirstScreen:
     return FirstScreen(run, _bars(run, named), parts, [_outcome(arm) for arm in arms[:MOST_ARMS]], _decision(run))
 
 
-def _shares(run: RunView, stage: StageView) -> dict[str, float]:
-    return run.log.plan.world.slices(stage.chosen.config if stage.trained_on is None else stage.trained_on)
-
-
 def _slices(run: RunView) -> list[str]:
-    return sorted({name for stage in run.stages for name in _shares(run, stage)}, key=natural_key)
+    return sorted({name for stage in run.stages for name in run.shares(stage)}, key=natural_key)
 
 
 def _named(run: RunView) -> list[str]:
     """The slices whose shares change most, in natural order."""
-    told = [_shares(run, stage) for stage in run.stages]
+    told = [run.shares(stage) for stage in run.stages]
 
     def change(name: str) -> float:
         shares = [one.get(name, 0.0) for one in told]
@@ -75,7 +71,7 @@ def _named(run: RunView) -> list[str]:
 
 def _turn(run: RunView, number: int) -> float:
     """The part of the data that moved between this stage and the one before."""
-    before, now = _shares(run, run.stages[number - 1]), _shares(run, run.stages[number])
+    before, now = run.shares(run.stages[number - 1]), run.shares(run.stages[number])
     return sum(abs(now.get(name, 0.0) - before.get(name, 0.0)) for name in before.keys() | now.keys()) / 2
 
 
@@ -90,7 +86,7 @@ def _bars(run: RunView, named: Sequence[str]) -> str:
         stages = [stages[round(i * (len(stages) - 1) / (MOST_STAGES - 1))] for i in range(MOST_STAGES)]
     drawn = []
     for line, stage in enumerate(stages):
-        shares, x, y = _shares(run, stage), left, line * row
+        shares, x, y = run.shares(stage), left, line * row
         drawn.append(f'<text x="0" y="{y + 11:g}">stage {stage.number}</text>')
         pieces = [(run.about.label(name), shares.get(name, 0.0), colour(at)) for at, name in enumerate(named)]
         rest = sum(shares.values()) - sum(share for _, share, _ in pieces)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engineers.roles import natural_key
-from envtuning.outcomes import Counts, Tally, total
+from envtuning.outcomes import Tally, total
 from envtuning.show.page.figures import WHOLE
 from envtuning.show.page.line_chart import Chart, Series, colour, draw
 from envtuning.show.page.view import RunView
@@ -46,10 +46,8 @@ def outcome_chart(run: RunView, name: str) -> str:
         for cost, tally in told
         if (counts := (tally.repeats if repeated else tally.first).get(name)) is not None and counts.episodes
     ]
-    success, score = (
-        [_mean(counts, counts.successes) for _, counts in seen],
-        [_mean(counts, counts.score_sum) for _, counts in seen],
-    )
+    success = [counts.successes / counts.episodes for _, counts in seen]
+    score = [counts.score_sum / counts.episodes for _, counts in seen]
     x = [cost for cost, _ in seen]
     lines = [Series(f"success in training, slice {name}", x, success, marks=False, colour=colour(0))]
     if any(abs(one - other) > 1e-9 for one, other in zip(success, score, strict=True)):
@@ -62,9 +60,7 @@ def share_chart(run: RunView, name: str) -> str:
     x, y, before = list[float](), list[float](), 0.0
     for stage in run.stages:
         end = before + stage.spent(run.unit)
-        part = run.log.plan.world.slices(stage.chosen.config if stage.trained_on is None else stage.trained_on).get(
-            name, 0.0
-        )
+        part = run.shares(stage).get(name, 0.0)
         x += [before, end]
         y += [part, part]
         before = end
@@ -81,7 +77,3 @@ def _over_the_run(run: RunView, lines: Sequence[Series], label: str) -> Chart:
     # An empty line from the run's beginning to its end gives all charts the same axis.
     axis = Series("", [0.0, before], [0.0, 0.0], marks=False, width=0.0)
     return Chart([axis, *lines], run.unit_in_words, label, WHOLE, percent=True, borders=ends[:-1])
-
-
-def _mean(counts: Counts, summed: float) -> float:
-    return summed / counts.episodes

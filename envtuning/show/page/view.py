@@ -103,6 +103,10 @@ class RunView:
         """Equal for runs that differ only in their seed."""
         return self.spec.model_dump_json(exclude={"seed", "description"})
 
+    def shares(self, stage: Stage) -> dict[str, float]:
+        """The slices' parts of this stage's data."""
+        return self.log.plan.world.slices(stage.config)
+
     def tested(self, metric: str, after: Literal["first", "last"] = "last") -> Rated | None:
         """A metric on the test suite after this stage; None before the test was opened."""
         return _rated(getattr(self.test, after), metric) if self.test else None
