@@ -6,7 +6,7 @@ import math
 
 from pydantic import BaseModel
 
-from engineers.knobs import KnobError, dump, get, with_values
+from engineers.knobs import KnobError, dump, get, get_or_none, with_values
 from envtuning.runs.spec import Fade
 
 FADE_PARTS = 10
@@ -33,13 +33,9 @@ def raise_unless_fades(fade: Fade | None, config: BaseModel) -> None:
     """Raises ``KnobError`` if the fading knob is not a number of the config, or if the config does not allow its first value."""
     if fade is None:
         return
-    path = tuple(fade.knob.split("."))
-    try:
-        own = get(dump(config), path)
-    except (KeyError, IndexError, TypeError, ValueError):
-        own = None
+    own = get_or_none(dump(config), fade.knob.split("."))
     if isinstance(own, bool) or not isinstance(own, int | float):
         raise KnobError(
             f"fade.knob={fade.knob!r} is not a number of {type(config).__name__}: name one by its dotted path"
         )
-    with_values(config, {path: round(fade.start) if isinstance(own, int) else fade.start})
+    faded(config, fade, 0.0)
