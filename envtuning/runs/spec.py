@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -216,20 +217,19 @@ def _set(data: Any, key: str, value: Any) -> None:
     """Put a value at a dotted key. Missing sections are made."""
     *way, last = key.split(".")
     for part in way:
-        if isinstance(data, list) and part.isdecimal() and int(part) < len(data):
-            data = data[int(part)]
-        elif isinstance(data, dict):
-            known = next((name for name in data if str(name) == part), part)  # YAML reads sizes as numbers
-            data = data.setdefault(known, {})
-        else:
-            raise SpecError(f"--set {key}: there is no {part!r} to set anything in")
-    if isinstance(data, list) and last.isdecimal() and int(last) < len(data):
-        data[int(last)] = value
-    elif isinstance(data, dict):
-        data[next((name for name in data if str(name) == last), last)] = value
-    else:
-        raise SpecError(f"--set {key}: there is no {last!r} to set")
+        place = _place_in(data, part, f"--set {key}: there is no {part!r} to set anything in")
+        data = data[place] if isinstance(data, list) else data.setdefault(place, {})
+    data[_place_in(data, last, f"--set {key}: there is no {last!r} to set")] = value
 
 
-def _presets() -> Any:
+def _place_in(data: Any, part: str, otherwise: str) -> Any:
+    """The index or the key that a part of a dotted key means. Raises ``SpecError`` that says what is ``otherwise``."""
+    if isinstance(data, list) and part.isdecimal() and int(part) < len(data):
+        return int(part)
+    if isinstance(data, dict):
+        return next((name for name in data if str(name) == part), part)  # YAML reads sizes as numbers
+    raise SpecError(otherwise)
+
+
+def _presets() -> Traversable:
     return resources.files("envtuning") / "presets"
