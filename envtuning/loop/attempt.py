@@ -78,32 +78,10 @@ class Attempt(BaseModel):
             session=self.session, number=self.number + 1, config=config, incidents=self.incidents, spent=spent
         )
 
-    def run_to_end(self, trainee: Trainee) -> None:
+    def run_to_end(self) -> None:
         """Train until the budget is spent or the stage's rule ends it, then validate and play the probe."""
-        session, stage, suites = self.session, self.session.stage, self.session.spec.suites
-        every = suites.every or self._until_rule_is_checked
-        since = 0
-        while (left := self._left()) > 0:
-            until_check = every - since if every else left
-            since += self._train(min(left, until_check, self._until_next_fade()))
-            self.stretch += 1
-            if every and since >= every:
-                decision = self._validate_and_decide() if suites.every else self._decide()
-                since = 0
-                if decision.advance:
-                    break
-                if self._left() > 0 and trainee.checkpoints_inside:
-                    with as_trainee_failed("save"):
-                        inside.keep(session.log.files, stage.path, self.stretch, as_text(self), trainee.save)
-        if not self.stretch:
-            self._say_once("not_trained", self._why_not_trained())
-        if suites.last_alone and not self._ends_the_run:
-            decision = self._decide()
-            self._warn_if_nothing_is_seen()
-        elif not self.episodes or (suites.every and since):
-            decision = self._validate_and_decide()
-        else:
-            decision = self._decide()
+        session = self.session
+        decision = self._decision_at_the_end(self._train_until_over())
         spent_all = f"the budget of {max(0, session.allowance):,} {self.unit.replace('_', ' ')} is spent"
         self.reason = decision.reason if decision.advance else spent_all
         if not decision.advance and decision.reason:
@@ -112,6 +90,41 @@ class Attempt(BaseModel):
         self.probe = draw_probe(session.plan, self.config, self._seed("probe"), session.suites.held_out)
         if self.probe is not None and self.plays_probe:
             self.probe_episodes = self._play(self.probe, self._faded())
+
+    def _train_until_over(self) -> int:
+        """Train in stretches, each up to the next check or the next step of a fade; returns what was spent since the last check."""
+        suites = self.session.spec.suites
+        every = suites.every or self._until_rule_is_checked
+        since = 0
+        while (left := self._left()) > 0:
+            until_check = every - since if every else left
+            since += self._train(min(left, until_check, self._until_next_fade()))
+            self.stretch += 1
+            if every and since >= every:
+                since = 0
+                decision = self._validate_and_decide() if suites.every else self._decide()
+                if decision.advance:
+                    break
+                if self._left() > 0 and self.trainee.checkpoints_inside:
+                    self._keep_checkpoint()
+        return since
+
+    def _keep_checkpoint(self) -> None:
+        session = self.session
+        with as_trainee_failed("save"):
+            inside.keep(session.log.files, session.stage.path, self.stretch, as_text(self), self.trainee.save)
+
+    def _decision_at_the_end(self, since: int) -> Decision:
+        """Validate, unless this is left to the last stage or nothing was trained ``since`` the last validation, and decide."""
+        suites = self.session.spec.suites
+        if not self.stretch:
+            self._say_once("not_trained", self._why_not_trained())
+        if suites.last_alone and not self._ends_the_run:
+            self._warn_if_nothing_is_seen()
+            return self._decide()
+        if not self.episodes or (suites.every and since):
+            return self._validate_and_decide()
+        return self._decide()
 
     @property
     def plays_probe(self) -> bool:

@@ -42,7 +42,7 @@ def train_stage(session: Session) -> None:
             if checkpoint is not None:
                 with as_trainee_failed(f"load of {checkpoint / 'trainee'}"):
                     trainee.load(checkpoint / "trainee")
-            attempt.run_to_end(trainee)
+            attempt.run_to_end()
         except SURVIVED as error:
             renew = isinstance(error, WorkerLost | TraineeFailed)
             attempt, checkpoint = next_attempt(attempt, error), None
