@@ -165,12 +165,13 @@ def _render(
     now, objective = report.records()[-1], report.objective
     weights, told_stages = shown.weights(report.target), [*material.history[::-1], now]
     stages = figures.by_stage(told_stages, objective, weights)
-    slices = dict.fromkeys([*shown.asked(), *(row.name for stage in told_stages for row in stage.training_results)])
+    asked = shown.asked()
+    slices = dict.fromkeys([*asked, *(row.name for stage in told_stages for row in stage.training_results)])
     past = report.records() if context.history != "none" else [now]
     starved = figures.starved(past, objective) if context.metrics else []
     quarters_of, quarters = figures.quarters(report.training, objective)
     several_kinds = len({kind for stage in told_stages for row in stage.results for kind in row.failures}) > 1
-    asked, (stats, alike) = shown.asked(), split_stats(material.environment_stats, shown.asked())
+    stats, alike = split_stats(material.environment_stats, asked)
     words = {
         "context": context,
         "stage": report.stage,
@@ -300,13 +301,9 @@ def _outcomes(
     )
 
 
-def _names_kinds(results: Sequence[SliceResult]) -> bool:
-    return any(result.failures for result in results)
-
-
 def _failures_of(record: StageRecord) -> tuple[str, list[SliceResult]]:
     """The failures that the papers' contexts show: those of training, if it names their kinds."""
-    if _names_kinds(record.training_results) or not record.results:
+    if any(result.failures for result in record.training_results) or not record.results:
         return "in training", record.training_results
     return "on validation", record.results
 
