@@ -47,7 +47,7 @@ class Usage(BaseModel):
             prompt_tokens=sum(usage.prompt_tokens for usage in each),
             completion_tokens=sum(usage.completion_tokens for usage in each),
             cost=None if None in costs else sum(cost for cost in costs if cost is not None),
-            seconds=sum(usage.seconds for usage in each),
+            seconds=round(sum(usage.seconds for usage in each), 3),
             attempts=sum(usage.attempts for usage in each),
         )
 

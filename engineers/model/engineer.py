@@ -42,6 +42,8 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 logger = logging.getLogger("engineers")
 
+USED = ("prompt_tokens", "completion_tokens", "cost")  # fields of an exchange and of a usage
+
 # In addition to the options of every engineer:
 FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}
 
@@ -150,37 +152,27 @@ class ModelEngineer(Engineer):
         )
         begin = time.monotonic()
         recorded = next((one for one in self.recorded if one["messages"] == messages), None)
-        if recorded is not None:
-            counts = recorded["prompt_tokens"], recorded["completion_tokens"], recorded["cost"]
-            result: dict[str, Any] = {"reply": recorded["reply"]}
-        else:
-            result, counts = self._asked(messages, schema)
-        spent = dict(zip(("prompt_tokens", "completion_tokens", "cost"), counts, strict=True))
-        return asked.model_copy(update={**result, **spent, "seconds": round(time.monotonic() - begin, 3)})
+        told = {name: recorded[name] for name in ("reply", *USED)} if recorded else self._asked(messages, schema)
+        return asked.model_copy(update={**told, "seconds": round(time.monotonic() - begin, 3)})
 
-    def _asked(
-        self, messages: list[Message], schema: dict[str, Any] | None
-    ) -> tuple[dict[str, Any], tuple[int, int, float | None]]:
-        """Ask a question for real: the ledger has its worst case before, and its real cost afterwards."""
+    def _asked(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
+        """Ask for real; returns the exchange's reply or error, with ``USED``. The ledger has the worst case before, the real cost afterwards."""
         model, noted = self.chat.model, False
         try:
             self.meter.reserve(model, messages, schema, self.max_tokens)
             if self.ledger is not None:
-                price, worst = self.meter.price_of(model), self.meter.worst
-                self.ledger.asks(Taken(sum(worst), None if price is None else price.of(*worst)))
+                self.ledger.asks(self.meter.worst_case(model))
                 noted = True
             completion = self.chat.complete(messages, schema, max_tokens=self.max_tokens)
-            result: dict[str, Any] = {"reply": redact(encodable(completion.text))}
-            counts = charged = self.meter.record(model, messages, completion)
+            told = {"reply": redact(encodable(completion.text))}
+            used = charged = self.meter.record(model, messages, completion)
         except ChatError as error:
-            result = {"error": str(error), "error_kind": type(error).__name__}
+            told = {"error": str(error), "error_kind": type(error).__name__}
             charged = self.meter.record_failure(model, error)
-            counts = (
-                charged if error.spent is not None else (0, 0, 0.0)
-            )  # charged to the caps, but not known to be used
+            used = charged if error.spent is not None else (0, 0, 0.0)  # charged to the caps, but not known to be used
         if self.ledger is not None and noted:
             self.ledger.took(Taken(charged[0] + charged[1], charged[2]))
-        return result, counts
+        return told | dict(zip(USED, used, strict=True))
 
     def _opening(self, dialogue: _Dialogue, report: StageReport, answer_format: AnswerFormat[Any]) -> list[Message]:
         """The question, preceded by the model's own summary where the context asks for one."""
@@ -220,11 +212,11 @@ class _Dialogue:
 
     def ask(self, kind: str, messages: list[Message], schema: dict[str, Any] | None) -> str:
         """The reply's text. After a broken connection it asks again while attempts are left; else raises ``ChatError``."""
+        engineer = self.engineer
         while True:
-            engineer = self.engineer
             attempt = f"{kind}, attempt {self.asked[kind] + 1} of {engineer.max_attempts}"
             logger.info("asking %s (stage %d, %s) …", engineer.name, self.stage, attempt)
-            exchange = self.engineer.exchange(self.stage, self.asked.total(), kind, messages, schema)
+            exchange = engineer.exchange(self.stage, self.asked.total(), kind, messages, schema)
             self.asked[kind] += 1
             self._record(exchange)
             told = "an answer" if exchange.reply is not None else exchange.error_kind
@@ -240,11 +232,5 @@ class _Dialogue:
     def _record(self, exchange: Exchange) -> None:
         if self.engineer.transcript is not None:
             self.engineer.transcript.append(exchange)
-        known = self.usage.cost is not None and exchange.cost is not None
-        self.usage = Usage(
-            prompt_tokens=self.usage.prompt_tokens + exchange.prompt_tokens,
-            completion_tokens=self.usage.completion_tokens + exchange.completion_tokens,
-            cost=(self.usage.cost or 0.0) + (exchange.cost or 0.0) if known else None,
-            seconds=round(self.usage.seconds + exchange.seconds, 3),
-            attempts=self.asked.total(),
-        )
+        used = exchange.model_dump(include={*USED, "seconds"})
+        self.usage = Usage.total((self.usage, Usage(**used, attempts=1)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engineers.model.chat import ChatError, Completion, Message
+from engineers.model.ledger import Taken
 from engineers.shared.counts import money
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
@@ -79,6 +80,11 @@ class Meter:
     def worst(self) -> tuple[int, int]:
         """Tokens of prompt and answer that the question reserved last may take."""
         return self._reserved
+
+    def worst_case(self, model: str) -> Taken:
+        """What the question reserved last may take of the caps."""
+        price = self.price_of(model)
+        return Taken(sum(self.worst), None if price is None else price.of(*self.worst))
 
     def record(self, model: str, messages: Sequence[Message], answer: Completion) -> tuple[int, int, float | None]:
         """Count an answer; returns its prompt tokens, completion tokens and cost. Estimates counts that the provider left out."""

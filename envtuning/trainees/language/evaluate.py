@@ -69,8 +69,7 @@ class CappedChat:
                 own.reserve(self.chat.model, messages, None, self.max_tokens)
             finally:
                 own.tokens, own.cost = kept
-            price = own.price_of(self.chat.model)
-            worst = Taken(sum(own.worst), price.of(*own.worst) if price else None)
+            worst = own.worst_case(self.chat.model)
             line = None
             if self.ledger is not None:
                 with atomic.storage_errors(self.ledger.path):
