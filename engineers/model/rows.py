@@ -103,20 +103,28 @@ def training_rows(
         if not seen:
             never.append(name)
             continue
-        is_now = len(seen) == len(stages)
-        before, last = (seen[:-1], seen[-1]) if is_now else (seen, None)
-        if last is not None:
-            parts = [_outcome(last, objective, each_blind.get(name), scored=scored)]
-            parts += [f"halves {', '.join(_half(half, scored=scored) for half in last.halves)}"] if last.halves else []
-            parts += [f"seen before: {last.repeats.succeeded} of {last.repeats.episodes}"] if last.repeats else []
-            parts += [lost] if with_failures and (lost := kinds(last)) else []
-        else:
+        last = seen.pop() if len(seen) == len(stages) else None
+        if last is None:
             parts = [f"no episodes since stage {stages[len(seen) - 1].stage}"]
-        if before:
-            parts.append(f"before: {', '.join(_short(result, objective, scored=scored) for result in before)}")
+        else:
+            parts = _now(last, objective, each_blind.get(name), scored=scored, with_failures=with_failures)
+        if seen:
+            parts.append(f"before: {', '.join(_short(result, objective, scored=scored) for result in seen)}")
             parts.append(f"total {episodes[name]}")
         told[name] = "; ".join(parts)
     return told | ({", ".join(never): "no episodes so far"} if never else {})
+
+
+def _now(last: SliceResult, objective: str, blind: float | None, *, scored: bool, with_failures: bool) -> list[str]:
+    """What the last stage showed of a slice."""
+    parts = [_outcome(last, objective, blind, scored=scored)]
+    if last.halves:
+        parts.append(f"halves {', '.join(_half(half, scored=scored) for half in last.halves)}")
+    if last.repeats:
+        parts.append(f"seen before: {last.repeats.succeeded} of {last.repeats.episodes}")
+    if with_failures and (lost := kinds(last)):
+        parts.append(lost)
+    return parts
 
 
 def _outcome(result: SliceResult, objective: str, blind: float | None, *, scored: bool) -> str:

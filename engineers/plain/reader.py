@@ -9,7 +9,7 @@ So a mastered slice gets just enough to keep it, and a slice that does not impro
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from engineers.from_file import DATA, PLAIN, reads
 from engineers.knobs import Knob, dump, find_knobs, get_or_none
 from engineers.plain.base import Design
-from engineers.plain.growth import Array, Belief, Evidence, believed
+from engineers.plain.growth import Array, Belief, Evidence, Mask, believed
 from engineers.plain.rules import RulesEngineer
 from engineers.plain.shares import checked_floor
 from engineers.plain.signals import signals, standings_of
@@ -134,22 +134,23 @@ def evidence_of(report: StageReport, current: BaseModel, slices: Sequence[SliceK
         for i, piece in enumerate(slices):
             part = _share(record, piece) / total if total > 0 else 0.0
             doses[stage, i] = spent * part * len(slices)
-            tables = [record.results]
-            if not record.results or all(
-                get_or_none(record.config, knob.path) == get_or_none(report.target, knob.path)
-                for knob in whole[piece.name].difficulties
-            ):
-                tables.append(trained_on(record))  # drawn as the target is, or all that there is
-            for table in tables:
+            for table in _tables_of(record, whole[piece.name], report.target):
                 won, cases = _counts(table, piece.name, report.objective)
                 succeeded[stage, i] += won
                 played[stage, i] += cases
-    best = dict[str, float]()
-    for record in records:
-        for name, standing in standings_of(trained_on(record), report.blind_scores).items():
-            best[name] = max(best.get(name, 0.0), standing)
-    begun = np.array([best.get(piece.name, 0.0) >= BEGUN for piece in slices])
-    return Evidence(doses, succeeded, played, begun)
+    return Evidence(doses, succeeded, played, _begun(report, slices))
+
+
+def _tables_of(record: StageRecord, piece: SliceKnobs, target: Mapping[str, Any]) -> list[Sequence[SliceResult]]:
+    """Where a stage shows the slice's success on the target: in validation, and in training that is drawn as the target is, or is all there is."""
+    as_target = all(get_or_none(record.config, one.path) == get_or_none(target, one.path) for one in piece.difficulties)
+    return [record.results, trained_on(record)] if as_target or not record.results else [record.results]
+
+
+def _begun(report: StageReport, slices: Sequence[SliceKnobs]) -> Mask:
+    """[slices]: whether the score of any stage shows that the slice can be learnt."""
+    standings = [standings_of(trained_on(record), report.blind_scores) for record in report.records()]
+    return np.array([any(stage.get(piece.name, 0.0) >= BEGUN for stage in standings) for piece in slices])
 
 
 def stages_left(report: StageReport) -> int:
