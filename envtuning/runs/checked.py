@@ -147,10 +147,9 @@ class Files:
         new = {str(path.relative_to(self.root)): found for path, found in digests.items()}
         if any(self.sums.get(name) != found for name, found in new.items()):
             self.sums |= new
-            self._lines |= {name: f" {json.dumps(name)}: {json.dumps(found)}" for name, found in new.items()}
-            atomic.write_text(
-                self.table, "{\n" + ",\n".join(self._lines[name] for name in sorted(self._lines)) + "\n}\n"
-            )
+            self._lines |= _lines_of(new)
+            lines = ",\n".join(self._lines[name] for name in sorted(self._lines))
+            atomic.write_text(self.table, f"{{\n{lines}\n}}\n")
             self._stamp = _stamp(self.table)
 
     # Reading
@@ -227,7 +226,7 @@ class Files:
             raise damaged(self.table, "is damaged (no table of checksums)") from None
         except NotReadable as error:
             raise damaged(self.table, error) from error
-        self._lines = {name: f" {json.dumps(name)}: {json.dumps(found)}" for name, found in self.sums.items()}
+        self._lines = _lines_of(self.sums)
 
 
 def read_unchecked(path: Path) -> bytes | None:
@@ -273,6 +272,11 @@ def figures(path: Path, kind: Any) -> Any:
         raise RunError(f"{path} {error}: remove it, and it is made again") from error
     except ValidationError as error:
         raise RunError(f"{path} is damaged ({in_sentences(error)}): remove it, and it is made again") from error
+
+
+def _lines_of(sums: Mapping[str, list[str]]) -> dict[str, str]:
+    """The line of each entry in the table's file."""
+    return {name: f" {json.dumps(name)}: {json.dumps(digests)}" for name, digests in sums.items()}
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -87,25 +87,31 @@ def execute(
             over(job)
         return
     others = multiprocessing.active_children()
-    at_once = len(waiting) if ray else jobs
     with _cluster(waiting) if ray else _processes(jobs) as pool:
-        running: dict[Future[None], Job] = {}
         try:
-            while waiting or running:
-                for job in _ready(waiting, list(running.values()), at_once):
-                    waiting.remove(job)
-                    running[pool.submit(do, job)] = job
-                    began(job)
-                for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    job = running.pop(done)
-                    done.result()
-                    over(job)
+            _do_at_once(waiting, len(waiting) if ray else jobs, pool, began, over)
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
             if not isinstance(error, Exception):  # the study is being ended; the same command continues its runs
                 for process in set(multiprocessing.active_children()).difference(others):
                     process.terminate()
             raise
+
+
+def _do_at_once(
+    jobs: Sequence[Job], most: int, pool: Executor, began: Callable[[Job], None], over: Callable[[Job], None]
+) -> None:
+    """Do these jobs in the pool, at most so many at a time, each once the first stage that it begins with is finished."""
+    waiting, running = list(jobs), dict[Future[None], Job]()
+    while waiting or running:
+        for job in _ready(waiting, list(running.values()), most):
+            waiting.remove(job)
+            running[pool.submit(do, job)] = job
+            began(job)
+        for done in wait(running, return_when=FIRST_COMPLETED).done:
+            job = running.pop(done)
+            done.result()
+            over(job)
 
 
 def _processes(count: int) -> Executor:
