@@ -25,6 +25,7 @@ from engineers.model.shown import ShownConfigs, compact, compact_json, drawn, kn
 from engineers.redaction import scrub, scrub_picture
 from engineers.report import FailureCase, SliceResult, Split, StageRecord, StageReport
 from engineers.roles import role_of
+from engineers.shared.counts import in_words
 from engineers.shared.extras import require
 from engineers.space import Space
 
@@ -175,7 +176,7 @@ def _render(
     words = {
         "context": context,
         "stage": report.stage,
-        "objective": report.objective.replace("_", " "),
+        "objective": in_words(report.objective),
         "environment": report.environment,
         "results": report.results,
         "together": figures.overall(report.results, objective, weights) if len(report.results) > 1 else None,
@@ -309,4 +310,4 @@ def _failures_of(record: StageRecord) -> tuple[str, list[SliceResult]]:
 
 
 def _pairs(stats: dict[str, float]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {compact(value)}" for name, value in stats.items())
+    return ", ".join(f"{in_words(name)} {compact(value)}" for name, value in stats.items())

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from engineers.model.figures import rate_in
 from engineers.model.shown import compact
 from engineers.report import SliceResult, Split, StageRecord, wilson
+from engineers.shared.counts import in_words
 
 
 def succeeded(result: SliceResult, objective: str) -> str:
@@ -28,7 +29,7 @@ def successes(result: SliceResult, objective: str) -> int | None:
 
 def kinds(result: SliceResult) -> str:
     lost = sorted(((kind, count) for kind, count in result.failures.items() if count), key=lambda item: -item[1])
-    return ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in lost)
+    return ", ".join(f"{count} {in_words(kind)}" for kind, count in lost)
 
 
 def counted(result: SliceResult, objective: str, *, with_failures: bool) -> str:
@@ -47,9 +48,7 @@ def row(result: SliceResult, objective: str, aside: Collection[str], *, with_fai
         told[0] += f", {interval_of(rate, result.observations)}"
         told += [lost] if with_failures and (lost := kinds(result)) else []
     hidden = {objective, "success_rate", *aside} if rate is not None else set(aside)
-    told += [
-        f"{metric.replace('_', ' ')} {metric_of(result, metric)}" for metric in result.metrics if metric not in hidden
-    ]
+    told += [f"{in_words(metric)} {metric_of(result, metric)}" for metric in result.metrics if metric not in hidden]
     return "; ".join(told)
 
 

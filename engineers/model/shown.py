@@ -10,6 +10,7 @@ from engineers.knobs import Knob, find_knobs, get_or_none, leaves
 from engineers.model.answer_format import AnswerFormat
 from engineers.report import StageRecord
 from engineers.roles import find_slices
+from engineers.shared.counts import in_words
 from engineers.space import Space, range_of
 
 
@@ -201,8 +202,7 @@ def split_stats(
 def drawn(stats: Mapping[str, float], asked: Mapping[str, float]) -> str:
     """'hole ratio 0.306 (asked 0.31), distance 4.1'"""
     return ", ".join(
-        f"{name.replace('_', ' ')} {compact(value)}"
-        + (f" (asked {asked[name]:.3g})" if asked.get(name) is not None else "")
+        f"{in_words(name)} {compact(value)}" + (f" (asked {asked[name]:.3g})" if asked.get(name) is not None else "")
         for name, value in stats.items()
     )
 

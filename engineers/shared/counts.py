@@ -1,4 +1,4 @@
-"""How counts, costs and values are written for readers."""
+"""How counts, costs, names and values are written for readers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ DIGITS = 17  # that tell any two floats apart
 def counted(number: int, noun: str) -> str:
     """``1 run``, ``1,200 runs``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def in_words(name: str) -> str:
+    """``env_steps`` as ``env steps``."""
+    return name.replace("_", " ")
 
 
 def money(dollars: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from engineers.shared.counts import in_words
 from envtuning.atomic import make_folder, new_folder
 from envtuning.cli.arguments import Trusted
 from envtuning.cli.base import app, console
@@ -93,7 +94,7 @@ def pretrain(
     if spec.trainee.kind == "grpo":
         with Working(console, "asking it the run's validation cases …"):
             rate, cases = validated(spec, made)
-        metric = Plan.of(spec).world.about.objective.replace("_", " ")
+        metric = in_words(Plan.of(spec).world.about.objective)
         console.print(f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO")
 
 

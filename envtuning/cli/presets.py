@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from engineers.shared.counts import in_words
 from envtuning.cli.base import app, console
 from envtuning.runs.spec import SpecError, load_spec, preset_names, preset_text
 from envtuning.worlds.world import About
@@ -30,7 +31,7 @@ def presets(
         listing.add_row(
             each,
             str(len(spec.stages)),
-            f"{spec.budget:,} {(spec.unit or About.unit).replace('_', ' ')}",
+            f"{spec.budget:,} {in_words(spec.unit or About.unit)}",
             spec.description,
         )
     console.print(listing)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from engineers.knobs import as_text
 from engineers.report import Incident, IncidentKind
+from engineers.shared.counts import in_words
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.loop import inside
@@ -82,7 +83,7 @@ class Attempt(BaseModel):
         """Train until the budget is spent or the stage's rule ends it, then validate and play the probe."""
         session = self.session
         decision = self._decision_at_the_end(self._train_until_over())
-        spent_all = f"the budget of {max(0, session.allowance):,} {self.unit.replace('_', ' ')} is spent"
+        spent_all = f"the budget of {max(0, session.allowance):,} {in_words(self.unit)} is spent"
         self.reason = decision.reason if decision.advance else spent_all
         if not decision.advance and decision.reason:
             self.reason += f" ({decision.reason})"
@@ -178,7 +179,7 @@ class Attempt(BaseModel):
         return self.session.allowance - self.spent[self.unit] - self._closing_cost
 
     def _why_not_trained(self) -> str:
-        unit, allowance = self.unit.replace("_", " "), self.session.allowance
+        unit, allowance = in_words(self.unit), self.session.allowance
         said = f"stage {self.session.stage.number} trains nothing:"
         if allowance < 0:
             return (
@@ -233,7 +234,7 @@ class Attempt(BaseModel):
         """Add an iteration to the history and the metrics file. Raises ``TrainingDiverged``."""
         for name in ("grad_norm", "loss"):
             if name in metrics and not math.isfinite(metrics[name]):
-                trained = f"{self.trained[self.unit]:,} {self.unit.replace('_', ' ')}"
+                trained = f"{self.trained[self.unit]:,} {in_words(self.unit)}"
                 raise TrainingDiverged(f"{name} became {metrics[name]} after {trained} of the stage")
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         if lost := int(finite.get("workers_lost", 0)):

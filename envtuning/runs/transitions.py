@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engineers.shared.counts import counted
+from engineers.shared.counts import counted, in_words
 from envtuning.outcomes import MEANS, Tally
 
 
@@ -166,7 +166,7 @@ class Spent(_Rule):
 
     def decide(self, history: History) -> Decision:
         return Decision(
-            history.spent >= self.amount, f"{history.spent:,} of {self.amount:,} {history.unit.replace('_', ' ')} spent"
+            history.spent >= self.amount, f"{history.spent:,} of {self.amount:,} {in_words(history.unit)} spent"
         )
 
 

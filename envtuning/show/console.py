@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engineers.report import Incident, SliceResult, trained_on, wilson
-from engineers.shared.counts import apart, counted, money
+from engineers.shared.counts import apart, counted, in_words, money
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, RunState, Stage
@@ -198,10 +198,6 @@ def author_of(state: RunState, number: int) -> str:
 
 def percent(rate: float | None, digits: int = 0) -> str:
     return "–" if rate is None else f"{rate:.{digits}%}"
-
-
-def in_words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def bar(stage: Stage, budget: int) -> Text:

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from rich.console import Console, ConsoleRenderable, RenderHook
 
+from engineers.shared.counts import in_words
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, Stage
@@ -62,7 +63,7 @@ class Pulse(Observer, RenderHook):
         self.now(f"stage {stage.number} begins")
 
     def progressed(self, progress: Progress) -> None:
-        unit = progress.unit.replace("_", " ")
+        unit = in_words(progress.unit)
         self._what = (
             f"stage {progress.stage}, {progress.spent:,} of {progress.allowance:,} {unit}"  # since the stage began
         )

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engineers.shared.counts import counted
+from engineers.shared.counts import counted, in_words
 from envtuning import atomic
 from envtuning.loop.observer import Observer
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import COMPARISON
-from envtuning.show.console import FittingTable, in_words
+from envtuning.show.console import FittingTable
 from envtuning.studies import beyond, budget, closed_loop
 from envtuning.studies.closed_loop import Gain
 from envtuning.studies.intervals import Interval

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from engineers.shared.counts import in_words
 from envtuning.show.page.line_chart import Chart, Series, colour, draw
 from envtuning.show.page.view import RunView
 
@@ -140,7 +141,7 @@ def learning_chart(run: RunView, metric: str) -> str:
                 values.append(float(line[metric]))
         before += stage.spent(run.unit) if stage.done else spent
         borders.append(before)
-    series = [Series(metric.replace("_", " "), steps, values, marks=False)]
+    series = [Series(in_words(metric), steps, values, marks=False)]
     return draw(
         Chart(
             series,

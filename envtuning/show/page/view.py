@@ -10,6 +10,7 @@ from engineers.knobs import dump, leaves
 from engineers.model.transcript import Exchange
 from engineers.report import SliceResult, wilson
 from engineers.roles import natural_key
+from engineers.shared.counts import in_words
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import Choice, Stage, TestRecord
@@ -117,7 +118,7 @@ class RunView:
 
     @property
     def unit_in_words(self) -> str:
-        return self.unit.replace("_", " ")
+        return in_words(self.unit)
 
     @property
     def finished(self) -> bool:
