@@ -79,17 +79,13 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
 def with_kept_slices(plan: Plan, last: Stage, config: BaseModel) -> BaseModel:
     """The engineer's config. Where only the last stage is validated, it has shares of the target's slices raised to about ``suites.training_per_slice`` questions in the next stage, or nobody could see these slices.
 
-    How many questions that stage has is taken from the last one. Shares that the engineer may not change stay.
+    Shares that the engineer may not change stay.
     """
-    suites, report, done = plan.spec.suites, last.report, last.done
-    if not suites.last_alone or report is None or done is None:
+    expected = expected_questions(plan, last) if plan.spec.suites.last_alone else 0.0
+    if not expected:
         return config
-    asked, trained = sum(row.played for row in report.training_results), done.trained.get(plan.unit, 0)
-    if not asked or not trained:
-        return config
-    expected = plan.spec.stage(last.number + 1).budget * asked / trained
     slices = [piece for piece in find_slices(find_knobs(config, plan.spec.editable)) if piece.share is not None]
-    part = min(suites.training_per_slice / expected, 1 / (2 * max(len(slices), 1)))
+    part = min(plan.spec.suites.training_per_slice / expected, 1 / (2 * max(len(slices), 1)))
     whole = find_slices(find_knobs(config, ("*",)))
     now, weights = shares_of(dump(config), whole), sum(float(piece.share.value or 0) for piece in whole if piece.share)
     aims = plan.world.slices(plan.target)
@@ -97,6 +93,14 @@ def with_kept_slices(plan: Plan, last: Stage, config: BaseModel) -> BaseModel:
     raised = part * weights / (1 - part * len(low))
     least = {knob.path: round(raised, 6) if "number" in knob.types else math.ceil(raised) for knob in low}
     return with_values(config, {knob.path: knob.fit(least[knob.path], exact=least[knob.path]) for knob in low})
+
+
+def expected_questions(plan: Plan, last: Stage) -> float:
+    """How many questions the next stage has, if it has as many for its budget as the last; 0 if that had none."""
+    if last.report is None or last.done is None:
+        return 0.0
+    asked, trained = sum(row.played for row in last.report.training_results), last.done.trained.get(plan.unit, 0)
+    return plan.spec.stage(last.number + 1).budget * asked / trained if trained else 0.0
 
 
 def _author(proposal: Proposal[Any] | None, name: str) -> str:
