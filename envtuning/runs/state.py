@@ -184,19 +184,8 @@ class Stage:
     @cached_property
     def record(self) -> StageRecord:
         """The stage's entry in the history of later reports."""
-        report = self.report
-        assert report is not None, "a stage that is done has a report"
-        numbers = {name: value for name, value in report.training.items() if isinstance(value, int | float)}
-        return StageRecord(
-            stage=self.number,
-            config=report.config,
-            results=report.results,
-            engineer=self.chosen.engineer,
-            training={name: float(value) for name, value in numbers.items()},
-            training_results=report.training_results,
-            own_config_results=report.own_config_results,
-            cost=report.cost,
-        )
+        assert self.report is not None, "a stage that is done has a report"
+        return self.report.records()[-1].model_copy(update={"engineer": self.chosen.engineer})
 
     def incidents(self) -> list[Incident]:
         """Incidents of the choice of its config, and of the stage itself."""
