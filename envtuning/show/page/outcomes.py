@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 from engineers.roles import natural_key
 from envtuning.outcomes import Tally, total
@@ -23,17 +24,16 @@ def slices_seen(run: RunView) -> list[str]:
 
 def tallies(run: RunView) -> list[tuple[float, Tally]]:
     """The cost at the end of each piece of training, and its outcomes; a piece is one iteration or several of a stage."""
-    found, before = [], 0.0
-    for stage in run.stages:
+    found = []
+    for stage, begin in zip(run.stages, _borders(run)):
         told = [
-            (before + float(line.get("spent", 0)), Tally.model_validate(line[OUTCOMES]))
+            (begin + float(line.get("spent", 0)), Tally.model_validate(line[OUTCOMES]))
             for line in stage.lines
             if line.get("kind") == "iteration" and OUTCOMES in line
         ]
         size = -(-len(told) * max(len(run.stages), 1) // POINTS) or 1
         pieces = [told[start : start + size] for start in range(0, len(told), size)]
         found += [(piece[-1][0], total(tally for _, tally in piece)) for piece in pieces]
-        before += stage.spent(run.unit)
     return found
 
 
@@ -57,23 +57,23 @@ def outcome_chart(run: RunView, name: str) -> str:
 
 def share_chart(run: RunView, name: str) -> str:
     """The slice's part of the data in every stage."""
-    x, y, before = list[float](), list[float](), 0.0
-    for stage in run.stages:
-        end = before + stage.spent(run.unit)
+    x, y = list[float](), list[float]()
+    for stage, begin_and_end in zip(run.stages, pairwise(_borders(run)), strict=True):
         part = run.shares(stage).get(name, 0.0)
-        x += [before, end]
+        x += begin_and_end
         y += [part, part]
-        before = end
     return draw(
         _over_the_run(run, [Series(f"share of slice {name}", x, y, marks=False, colour=SHARE)], "share of the data")
     )
 
 
 def _over_the_run(run: RunView, lines: Sequence[Series], label: str) -> Chart:
-    ends, before = [], 0.0
-    for stage in run.stages:
-        before += stage.spent(run.unit)
-        ends.append(before)
+    borders = _borders(run)
     # An empty line from the run's beginning to its end gives all charts the same axis.
-    axis = Series("", [0.0, before], [0.0, 0.0], marks=False, width=0.0)
-    return Chart([axis, *lines], run.unit_in_words, label, WHOLE, percent=True, borders=ends[:-1])
+    axis = Series("", [0.0, borders[-1]], [0.0, 0.0], marks=False, width=0.0)
+    return Chart([axis, *lines], run.unit_in_words, label, WHOLE, percent=True, borders=borders[1:-1])
+
+
+def _borders(run: RunView) -> list[float]:
+    """The run's cost where each stage begins, and where the last ends."""
+    return list(accumulate((stage.spent(run.unit) for stage in run.stages), initial=0.0))
