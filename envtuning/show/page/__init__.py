@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
@@ -22,6 +22,9 @@ from envtuning.show.page.line_chart import colour
 from envtuning.show.page.outcomes import outcome_chart, share_chart, slices_seen
 from envtuning.show.page.replays import replays
 from envtuning.show.page.view import RunView, view_run
+
+if TYPE_CHECKING:
+    import jinja2
 
 MOST_NAMED = 3  # runs, in a title
 
@@ -95,7 +98,7 @@ def render_page(runs: Sequence[RunView], comparison: _Table | None = None) -> st
     )
 
 
-def _template() -> Any:
+def _template() -> jinja2.Template:
     try:
         import jinja2
     except ImportError as error:
