@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +37,7 @@ ACCEPTED = "accepted.json"  # beside answer.json
 MOST_ANSWERS = 1_000  # number of tries for one question in a transcript: a person may try again until the time is over
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
+Stamp = tuple[int, int]  # of a file: when it was last written, and its size
 
 
 class HumanEngineer(Engineer):
@@ -76,9 +77,8 @@ class HumanEngineer(Engineer):
     ) -> Proposal[ConfigT]:
         """The config in the saved answer, guarded like any other; the current one with ``fallback=True`` on a time-out."""
         answer_format = answer_format_of(current, editable, self.space)
-        question = build_prompt(report, answer_format, self.context, space=self.space).messages
-        answer_file = self._lay_out(report, answer_format, question[-1]["content"])
-        messages = question
+        messages = build_prompt(report, answer_format, self.context, space=self.space).messages
+        answer_file = self._lay_out(report, answer_format, messages[-1]["content"])
         given = answer_file.with_name(ACCEPTED)
         again = (
             f" An earlier answer is in {given}: copy it to {answer_file.name} to give it again."
@@ -88,15 +88,8 @@ class HumanEngineer(Engineer):
         self.say(
             f"Stage {report.stage} is done: read {given.parent / 'report.md'}, edit and save {answer_file}.{again}"
         )
-        begin, seen, settling = time.monotonic(), _untouched(answer_file, answer_format), None
-        refusals: list[str] = []
-        while (waited := time.monotonic() - begin) < self.timeout:
-            stamp = _stamp(answer_file)
-            if stamp == seen or stamp != settling:  # not saved yet, or not completely
-                settling = stamp
-                time.sleep(min(self.poll, self.timeout - waited))
-                continue
-            seen = stamp
+        begin, refusals = time.monotonic(), list[str]()
+        for waited in self._saves(answer_file, begin, _untouched(answer_file, answer_format)):
             try:
                 text = _read(answer_file)
                 if text is None:  # an editor that saves by renaming is between its two steps
@@ -117,6 +110,18 @@ class HumanEngineer(Engineer):
         refusals.append(f"no accepted answer in {answer_file.name} within timeout={self.timeout:g} seconds")
         usage = Usage(seconds=round(time.monotonic() - begin, 3), attempts=len(refusals))
         return Proposal(config=current, usage=usage, engineer=self.name, fallback=True, refusals=refusals)
+
+    def _saves(self, file: Path, begin: float, seen: Stamp | None) -> Iterator[float]:
+        """The seconds since ``begin``, each time that the file was saved after it was ``seen``, until the time is over."""
+        settling = None
+        while (waited := time.monotonic() - begin) < self.timeout:
+            stamp = _stamp(file)
+            if stamp == seen or stamp != settling:  # not saved yet, or not completely
+                settling = stamp
+                time.sleep(min(self.poll, self.timeout - waited))
+            else:
+                seen = stamp
+                yield waited
 
     def _record(
         self, stage: int, messages: list[Message], answer_format: AnswerFormat[Any], reply: str, waited: float
@@ -182,7 +187,7 @@ def _blank_answer(answer_format: AnswerFormat[Any]) -> str:
     return json.dumps(answer_format.blank(), indent=2) + "\n"
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
+def _stamp(file: Path) -> Stamp | None:
     """A value that changes when the file is saved; None without a file."""
     try:
         status = file.stat()
@@ -191,7 +196,7 @@ def _stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _untouched(answer_file: Path, answer_format: AnswerFormat[Any]) -> tuple[int, int] | None:
+def _untouched(answer_file: Path, answer_format: AnswerFormat[Any]) -> Stamp | None:
     """The stamp of a blank answer; None, which never equals a stamp, if it has been edited already."""
     return _stamp(answer_file) if _holds(answer_file, _blank_answer(answer_format)) else None
 
