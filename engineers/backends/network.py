@@ -252,9 +252,8 @@ def bounded_client(max_bytes: int, send: Callable[[Any], None] | None = None) ->
     """Arguments for httpx and httpx2 clients: bodies under a limit, and no redirects. ``send`` may change a request."""
     return {
         "event_hooks": {"request": [send] if send else [], "response": [limit_body(max_bytes)]},
-        "headers": {
-            "Accept-Encoding": "identity"
-        },  # answers are short, so we ask for no compression; compressed replies are read, too
+        # Answers are short, so we ask for no compression; compressed replies are read, too.
+        "headers": {"Accept-Encoding": "identity"},
         "follow_redirects": False,
     }
 

@@ -113,7 +113,8 @@ def _within_budget(
     material = _material(report, context)
     left_out: list[str] = []
     while True:
-        prompt = Prompt(_render(template, report, answer_format, context, summary, space, material), left_out)
+        words = _words(report, answer_format, context, summary, space, material)
+        prompt = Prompt(_messages(template, words, material.cases), left_out)
         if prompt.tokens <= context.token_budget:
             return prompt
         less = material.trimmed()
@@ -152,15 +153,15 @@ def _is_default(record: StageRecord) -> bool:
     return record.engineer == "default" or (record.stage == 0 and not record.engineer)
 
 
-def _render(
-    template: str,
+def _words(
     report: StageReport,
     answer_format: AnswerFormat[Any],
     context: Context,
     summary: str,
     space: Space,
     material: _Material,
-) -> list[Message]:
+) -> dict[str, Any]:
+    """All that the templates may tell."""
     shown = ShownConfigs(answer_format, report.config)
     told = report.target if context.target else {}
     now, objective = report.records()[-1], report.objective
@@ -173,7 +174,7 @@ def _render(
     quarters_of, quarters = figures.quarters(report.training, objective)
     several_kinds = len({kind for stage in told_stages for row in stage.results for kind in row.failures}) > 1
     stats, alike = split_stats(material.environment_stats, asked)
-    words = {
+    return {
         "context": context,
         "stage": report.stage,
         "objective": in_words(report.objective),
@@ -243,11 +244,14 @@ def _render(
         if context.changes
         else lambda record, before: shown.whole(record),
     }
+
+
+def _messages(template: str, words: dict[str, Any], cases: Sequence[FailureCase]) -> list[Message]:
     system = _template("system.md.j2").render(words)
     user = _template(template).render(words, report=_template("report.md.j2").render(words))
     return [
         {"role": "system", "content": scrub(system).strip()},
-        {"role": "user", "content": _with_pictures(scrub(user), material.cases).strip()},
+        {"role": "user", "content": _with_pictures(scrub(user), cases).strip()},
     ]
 
 
