@@ -99,6 +99,7 @@ def test_a_diverged_stage_goes_on_with_the_last_good_checkpoint_and_config(train
     first, second, _ = configs(run)
     assert second == first  # the last good config, not the proposed one
     assert run.state.stages[1].chosen.config != LakeConfig.model_validate(second)  # what was proposed stays on record
+    assert run.state.stages[1].config == LakeConfig.model_validate(second)
     done = run.state.stages[1].done
     assert done.attempts == 2
     assert (
