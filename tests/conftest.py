@@ -19,6 +19,10 @@ LANGUAGE = {"tiny_qwen3", "byte_tokens", "untaught"}  # what is made for tests o
 PROVIDERS = {"test_network", "test_hostile_replies", "test_caps"}  # which import the providers' libraries
 
 
+# No test asks the hub: without a network, its library takes minutes to give up. It reads this when it is imported.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups = {item: group_of(item) for item in items}

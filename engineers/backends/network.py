@@ -36,7 +36,7 @@ from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.redaction import protect, redact
 from engineers.shared import own, timeouts
 
-GRACE = 0.5  # seconds; an attempt that its SDK has not ended by then is left alone
+GRACE = 1.0  # seconds; an SDK on a busy machine needs some to end its attempt. One that does not is left alone
 LONGEST_WAIT = 60.0  # seconds; a provider that asks for more has failed for now
 LONGEST_BACKOFF = 8.0  # seconds between attempts when the provider names no time
 # What a file may set; of ``request``, whose fields the SDK takes, each provider lists those that send nothing elsewhere.

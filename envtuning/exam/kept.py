@@ -1,7 +1,5 @@
 """Where the exam keeps what takes long to make and can be made again: trained roots, and questions."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

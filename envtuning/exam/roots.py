@@ -17,7 +17,6 @@ from envtuning.exam.training import train
 
 QUESTIONS = 64  # of an update of pretraining
 HIGHEST_RATE, RISES = 2e-3, 50  # of pretraining; its last quarter falls to 0
-Weights = dict[str, Tensor]
 
 
 def tasks_of(family: Family, seed: int) -> Tasks:
@@ -28,7 +27,7 @@ def tasks_of(family: Family, seed: int) -> Tasks:
     return LetterTasks(family, seed)
 
 
-def root(family: Family, seed: int) -> Weights:
+def root(family: Family, seed: int) -> dict[str, Tensor]:
     """The trained root of this seed, without the policies' axis. It is trained alone, so that it is the same in any exam."""
     path = kept_in() / family.root / f"{seed}.pt"
     if not path.exists():

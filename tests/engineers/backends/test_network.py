@@ -242,7 +242,7 @@ class Script:
                 return Response("")
 
     def _drops(self) -> Iterator[str]:
-        for _ in range(12):
+        for _ in range(20):
             time.sleep(TIMEOUT / 4)
             yield " "
         yield json.dumps(self.wire.reply(GOOD))
@@ -315,7 +315,7 @@ SCENARIOS = [
     Scenario("unknown model", (Status(404),), False, 1, ("HTTP 404",)),
     Scenario("hang", (Hang(),), False, 3, ("no reply within 0.4 s",) * 3, 3 * TIMEOUT, timeout=TIMEOUT),
     Scenario("hang, then well", (Hang(), Say(GOOD)), True, 2, ("no reply within 0.4 s",), TIMEOUT, timeout=TIMEOUT),
-    Scenario("drip", (Drip(),), False, 3, ("no whole reply within 0.9 s",) * 3, 3 * (TIMEOUT + GRACE), timeout=TIMEOUT),
+    Scenario("drip", (Drip(),), False, 3, ("no whole reply within 1.4 s",) * 3, 3 * (TIMEOUT + GRACE), timeout=TIMEOUT),
     Scenario("cut before", (CutBefore(),), False, 3, ("connection was cut",) * 3),
     Scenario("cut within", (CutWithin(),), False, 3, ("connection was cut",) * 3),
     Scenario("cut, then well", (CutWithin(), Say(GOOD)), True, 2, ("connection was cut",)),
