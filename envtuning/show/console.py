@@ -64,9 +64,7 @@ class StagesInTurn:
             left = left[count:]
 
     def _of(self, headings: Sequence[str]) -> Table:
-        table = plain_table(self.title, self.caption)
-        for heading in ("slice", *headings):
-            table.add_column(heading, justify="right", no_wrap=True)
+        table = plain_table(self.title, ["slice", *headings], self.caption)
         for name, *cells in zip(self.slices, *(self.columns[heading] for heading in headings), strict=True):
             table.add_row(name, *cells)
         return table
@@ -95,9 +93,9 @@ def in_blocks(table: Table) -> Iterator[Text]:
     yield Text()
 
 
-def plain_table(title: str, caption: str = "") -> Table:
-    """A table without a frame, which leaves the width to the figures."""
-    return Table(
+def plain_table(title: str, headings: Sequence[str], caption: str = "", *, left: int = 0) -> Table:
+    """A table without a frame, which leaves the width to the figures; all but the first columns, ``left`` of them, stand to the right."""
+    table = Table(
         title=title,
         caption=caption,
         title_justify="left",
@@ -106,6 +104,9 @@ def plain_table(title: str, caption: str = "") -> Table:
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place < left else "right", no_wrap=True)
+    return table
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,9 @@ def run_table(run: RunLog) -> FittingTable:
     unfinished = next_task(run.plan, run.state) is not None
 
     def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], caption: str) -> Table:
-        table = plain_table(title, caption)
-        for place, heading in enumerate(headings):
-            least = BAR_WIDTH if unfinished and place == 2 else None
-            table.add_column(heading, justify="left" if place < 2 else "right", no_wrap=True, min_width=least)
+        table = plain_table(title, headings, caption, left=2)
+        if unfinished:
+            table.columns[2].min_width = BAR_WIDTH
         for line, row in zip(lines, rows, strict=True):
             table.add_row(*row, style=None if line.begun else "dim")
         return table
@@ -227,7 +227,6 @@ def test_table(run: RunLog) -> FittingTable | None:
         return None
     objective, others = about.objective, [metric for metric in about.headings if metric != about.objective]
     word = about.headings[objective]
-    table = plain_table(f"test suite: {about.case}s that nobody saw before, 95 % intervals")
     last_stage = len(run.state.done) - 1
     compared = {"stage 0": record.first, f"stage {last_stage}": record.last}  # the same in a run of one stage
     if record.start is not None:
@@ -238,8 +237,7 @@ def test_table(run: RunLog) -> FittingTable | None:
         *(f"{word}, {when}" for when in compared),
         *(about.headings[metric] for metric in others),
     ]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = plain_table(f"test suite: {about.case}s that nobody saw before, 95 % intervals", headings)
     for number, last in enumerate(record.last):
         table.add_row(
             about.label(last.name),
@@ -369,8 +367,7 @@ class ConsoleObserver(Observer):
         self.console.print(f"  validation: {said}")
 
     def stage_ended(self, stage: Stage) -> None:
-        if self.status is not None:
-            self.status.stop()
+        self._stop()
         if done := stage.done:
             unit = self.run.plan.unit
             spent = f"{stage.spent(unit):,} {in_words(unit)}"
@@ -381,8 +378,7 @@ class ConsoleObserver(Observer):
         self._turn()
 
     def engineer_answered(self, stage: Stage, choice: Choice) -> None:
-        if self.status is not None:
-            self.status.stop()
+        self._stop()
         if choice.proposal and not choice.proposal.reasons:
             self.console.print("  nothing is changed")
         for change in choice.proposal.reasons if choice.proposal else []:
@@ -403,5 +399,9 @@ class ConsoleObserver(Observer):
             self.status.start()
 
     def run_left(self) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        """Nothing moves any more, and the terminal's cursor is shown again."""
         if self.status is not None:
-            self.status.stop()  # shows the terminal's cursor again
+            self.status.stop()

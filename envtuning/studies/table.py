@@ -211,9 +211,7 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
 def drawn(lines: Sequence[Sequence[str]], title: str, caption: str) -> FittingTable:
     """The table for a terminal; blocks of lines where it is too wide for one."""
     head, *body = lines
-    found = plain_table(title, caption)
-    for heading in head:
-        found.add_column(heading, justify="left" if heading == "arm" else "right", no_wrap=True)
+    found = plain_table(title, head, caption, left=1)
     for line in body:
         found.add_row(*line)
     return FittingTable(found)
