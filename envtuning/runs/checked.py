@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -29,6 +29,7 @@ from envtuning.errors import RunError
 NAME = "checksums.json"
 REMEDY = "restore it from a copy, or remove this run and start again"
 
+T = TypeVar("T")
 Signature = tuple[tuple[str, int, int, int], ...]
 TABLE = TypeAdapter(dict[str, list[str]])
 
@@ -162,7 +163,7 @@ class Files:
             self._compare(path, [hashlib.sha256(state).hexdigest() for state in {found, whole}])
         return found
 
-    def value(self, path: Path, kind: Any, context: object = None) -> Any:
+    def value(self, path: Path, kind: type[T], context: object = None) -> T | None:
         """The file's content as a record or a JSON value of this type; None if there is no file. ``context`` is pydantic's."""
         found = self.read(path)
         return None if found is None else parsed(path, found, kind, context)
@@ -237,7 +238,7 @@ def read_unchecked(path: Path) -> bytes | None:
         raise damaged(path, error) from error
 
 
-def parsed(path: Path, written: bytes, kind: Any, context: object = None) -> Any:
+def parsed(path: Path, written: bytes, kind: type[T], context: object = None) -> T:
     """A file's bytes as a record or a value of that type; ``context`` is pydantic's."""
     try:
         value = untrusted.parsed(written)  # this has bounds; pydantic's JSON parser has none
@@ -251,14 +252,14 @@ def parsed(path: Path, written: bytes, kind: Any, context: object = None) -> Any
         raise damaged(path, f"is damaged or from another version ({in_sentences(error)})") from error
 
 
-def shaped(path: Path, value: Any, kind: Any) -> Any:
+def shaped(path: Path, value: Any, kind: type[T]) -> T:
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         raise damaged(path, f"is damaged ({in_sentences(error):.300})") from error
 
 
-def figures(path: Path, kind: Any) -> Any:
+def figures(path: Path, kind: type[T]) -> T | None:
     """A command's cached result as a value of that type; None if there is none.
 
     Such files have no checksum. Raises ``RunError`` for a damaged one.

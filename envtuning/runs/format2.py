@@ -24,9 +24,9 @@ def choice(files: Files, path: Path, plan: Plan) -> Choice | None:
     """What the stage in this folder trains on; None if that is not chosen yet. A config.json of today's format is read, too."""
     number = int(path.name)
     answered = path.with_name(f"{number - 1:02d}") / "proposal.json"
-    chosen: Json | None = files.value(path / "config.json", Json)
+    chosen = files.value(path / "config.json", Json)
     if chosen is None or "name" in chosen:
-        answer: Json | None = files.value(answered, Json) if number else None
+        answer = files.value(answered, Json) if number else None
         if chosen is None and answer is None:
             return None
         if answer is None and number and plan.spec.stage(number).asks:
@@ -34,8 +34,7 @@ def choice(files: Files, path: Path, plan: Plan) -> Choice | None:
         chosen = chosen or _by_the_engineer(answer or {}, plan)
         chosen = {key: value for key, value in chosen.items() if key != "name"}
         chosen |= {key: value for key, value in (answer or {}).items() if key != "config"}
-    read: Choice = parsed(path / "config.json", json.dumps(chosen).encode(), Choice, plan.world.config_type)
-    return read
+    return parsed(path / "config.json", json.dumps(chosen).encode(), Choice, plan.world.config_type)
 
 
 def _by_the_engineer(answer: Json, plan: Plan) -> Json:
@@ -47,14 +46,13 @@ def _by_the_engineer(answer: Json, plan: Plan) -> Json:
 
 def result(files: Files, path: Path) -> StageResult | None:
     """The result of the stage in this folder; None if it is not done."""
-    written: Json | None = files.value(path / "done.json", Json)
+    written = files.value(path / "done.json", Json)
     if written is None:
         return None
     if not written.get("validations"):
         lines = files.lines(path / "metrics.jsonl", Measured | Said)
         written["validations"] = sum(line["kind"] == "validation" for line in lines)
-    read: StageResult = parsed(path / "done.json", json.dumps(written).encode(), StageResult)
-    return read
+    return parsed(path / "done.json", json.dumps(written).encode(), StageResult)
 
 
 def attempt(state: Json) -> Json:

@@ -318,7 +318,7 @@ class RunLog:
 
     def _read_test(self) -> TestRecord | None:
         path = self.path / "test.json"
-        record: TestRecord | None = self.files.value(path, TestRecord)
+        record = self.files.value(path, TestRecord)
         if record is not None:
             tables = [record.first, record.last] if record.start is None else [record.start, record.first, record.last]
             self._raise_unless_rates([row.metrics for rows in tables for row in rows], path)
@@ -352,7 +352,7 @@ def _run_record(path: Path, files: Files) -> RunRecord:
             f"{path.parent} has run format {made.format}, this version reads {format2.FORMAT} and {FORMAT}: use the version that made it "
             f"({made.versions.get('mapf-frozenlake', 'unknown')})"
         )
-    record: RunRecord = parsed(path, written, RunRecord)
+    record = parsed(path, written, RunRecord)
     own.note_file(record.spec.model_dump(include={"world", "trainee", "engineer"}))
     return record
 

@@ -26,7 +26,7 @@ class EventFiles:
             raise needs("envtuning tensorboard", error) from error
         self.run, self.folder = run, run.path / "tensorboard"
         self._open = SummaryWriter
-        self._written: dict[int, list[Any]] = {}  # by stage
+        self._written: dict[int, list[dict[str, Any]]] = {}  # by stage
         with atomic.storage_errors(self.folder):
             if self.folder.exists():
                 shutil.rmtree(self.folder)

@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from envtuning import atomic
 from envtuning.loop.validation import draw_suites
@@ -26,6 +26,7 @@ from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import StudySpec
 from envtuning.worlds.episodes import Rate
+from envtuning.worlds.world import Cases
 
 BEYOND_FILE = "beyond.json"  # success by the set's key
 
@@ -34,7 +35,7 @@ BEYOND_FILE = "beyond.json"  # success by the set's key
 class Further:
     """A changed target and the key of its set. Another target, size or seed gives another key."""
 
-    target: Any
+    target: BaseModel
     key: str
 
 
@@ -66,7 +67,7 @@ def raise_unless_playable(study: StudySpec, arms: Mapping[str, Plan]) -> None:
                 )
 
 
-def suites(study: StudySpec, out: Path) -> dict[str, Any]:
+def suites(study: StudySpec, out: Path) -> dict[str, Cases]:
     """The cases of every further test set."""
     base, found = Plan.of(study.base), {}
     for name, one in sets(study).items():
@@ -81,10 +82,10 @@ def suites(study: StudySpec, out: Path) -> dict[str, Any]:
     return found
 
 
-def reached(run: RunLog, further: Mapping[str, Further], cases: Mapping[str, Any]) -> dict[str, float]:
+def reached(run: RunLog, further: Mapping[str, Further], cases: Mapping[str, Cases]) -> dict[str, float]:
     """Success of the run's last checkpoint on each set. Sets without a result are played now."""
     path = run.path / BEYOND_FILE
-    kept: dict[str, float] = checked.figures(path, dict[str, Rate]) or {}
+    kept = checked.figures(path, dict[str, Rate]) or {}
     missing = {name: one for name, one in further.items() if one.key not in kept}
     if missing:
         kept |= {one.key: float(np.mean(played_on(run, one.target, cases[name]))) for name, one in missing.items()}
