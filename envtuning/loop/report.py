@@ -91,34 +91,35 @@ def trainee_in_words(plan: Plan) -> str:
 def bookkeeping(attempt: Attempt) -> dict[str, str | float | list[float]]:
     """The run's progress and its training: numbers, and curves of at most ``CURVE_POINTS`` points."""
     spec, iterations, unit = attempt.session.spec, attempt.iterations, attempt.unit
-    norms = [entry["grad_norm"] for entry in iterations if "grad_norm" in entry]
+    # Where the last stage is repeated until the budget is spent, nobody knows the number of rounds.
+    rounds = {"rounds": len(spec.stages)} if spec.total is None else {}
     details: dict[str, str | float | list[float]] = {
         "round": attempt.session.stage.number,
-        "rounds": len(spec.stages),
+        **rounds,
         f"trained_{unit}": attempt.trained[unit],
         f"validated_{unit}": attempt.validated[unit],
         "iterations": len(iterations),
         "why_it_ended": attempt.reason,
     }
-    if spec.total is not None:
-        del details["rounds"]  # the last stage is repeated until the budget is spent
-    if norms:
+    if norms := of_each(iterations, "grad_norm"):
         level = fmean(norms)
         details["grad_norm"] = round(level, 4)
         details["grad_norm_variation"] = round(pstdev(norms) / level, 3) if level else 0.0
     for name in attempt.trainee.late_rates:
-        values = [entry[name] for entry in iterations if name in entry][-LATELY:]
-        if values:
+        if values := of_each(iterations, name)[-LATELY:]:
             details[name] = round(fmean(values), 4)
     for name in ("success_rate", "grad_norm"):
-        values = [entry[name] for entry in iterations if name in entry]
-        if values:
+        if values := of_each(iterations, name):
             details[f"{name}_curve"] = [round(value, 4) for value in thinned(values, CURVE_POINTS)]
     objective = attempt.session.plan.world.about.objective
-    validations = [entry[objective] for entry in attempt.validations if objective in entry]
-    if validations:
+    if validations := of_each(attempt.validations, objective):
         details[f"{objective}_curve"] = [round(value, 4) for value in validations]
     return details
+
+
+def of_each(entries: Sequence[dict[str, float]], name: str) -> list[float]:
+    """A metric's values, from the iterations or validations that have it."""
+    return [entry[name] for entry in entries if name in entry]
 
 
 def thinned(values: Sequence[float], points: int) -> list[float]:
