@@ -154,7 +154,7 @@ def test_an_engineer_that_always_fails_ends_like_fixed_and_the_table_tells_them_
 
 
 def test_a_comparison_of_which_nothing_is_finished_has_an_empty_table(spec, tmp_path):
-    assert tables(comparison_of(StudySpec.of(spec, ["fixed", "rules"], [3]), tmp_path))[0].rows == []
+    assert tables(comparison_of(StudySpec.of(spec, ["fixed", "rules"], [3]), tmp_path))[0].table.row_count == 0
 
 
 def test_students_interval_is_the_textbooks():
