@@ -14,11 +14,11 @@ from pathlib import Path
 from mapf_frozenlake.numba_private import stamp_caches
 
 PACKAGE = Path(__file__).parent
-SOURCES = {  # folder -> the sources of its kernels; enums of types are constants in them
-    "world": ("numba_private.py", "random_bits.py", "types.py", "world/*.py"),
-    "solvers": ("numba_private.py", "types.py", "solvers/*.py"),
-    "generator": ("numba_private.py", "random_bits.py", "types.py", "solvers/*.py", "generator/*.py"),
-}
+SOURCES = {  # folder -> the sources of its kernels; numbers of constants and map_families are compiled into them
+    "world": ("numba_private.py", "random_bits.py", "constants.py", "world/*.py"),
+    "solvers": ("numba_private.py", "constants.py", "solvers/*.py"),
+    "generator": ("numba_private.py", "random_bits.py", "constants.py", "map_families.py", "solvers/*.py", "generator/*.py"),
+}  # fmt: skip
 
 
 @cache

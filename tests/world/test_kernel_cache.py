@@ -37,6 +37,11 @@ def test_a_changed_part_is_compiled_into_the_kernels_of_other_files(tmp_path: Pa
     assert "return np.float64(mix(" in text
     part.write_text(text.replace("return np.float64(mix(", "return 0.0 * np.float64(mix("))
     assert reached(tmp_path) == "2", "a draw of 0 never slips: the old kernel was taken from the cache"
+    part = tmp_path / PACKAGE.name / "constants.py"  # which move.py has from types.py
+    text = part.read_text()
+    assert "[0, 1], [-1, 0]" in text
+    part.write_text(text.replace("[0, 1], [-1, 0]", "[0, -1], [-1, 0]"))
+    assert reached(tmp_path) == "0", "right is left now: the old kernel was taken from the cache"
 
 
 def test_every_file_with_kernels_is_looked_at() -> None:
