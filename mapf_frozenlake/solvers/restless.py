@@ -20,6 +20,7 @@ from mapf_frozenlake.solvers.joint import (
     grown,
     make_key,
 )
+from mapf_frozenlake.solvers.rows import taller
 
 
 @kernel
@@ -76,7 +77,7 @@ def restless_plan_exists(problem, members, budget):
             if 2 * count > len(seen):
                 seen = grown(seen)
             if depth == len(stack):
-                stack = _taller(stack)
+                stack = taller(stack, 0)
             for p in range(size):
                 stack[depth, p] = then[p]
             depth += 1
@@ -91,12 +92,3 @@ def _in_conflict(now, then, place, there):
         if now[other] == there and then[other] == now[place]:
             return True
     return False
-
-
-@kernel
-def _taller(stack):
-    taller = np.empty((2 * stack.shape[0], stack.shape[1]), stack.dtype)
-    for row in range(stack.shape[0]):
-        for place in range(stack.shape[1]):
-            taller[row, place] = stack[row, place]
-    return taller

@@ -21,6 +21,7 @@ from mapf_frozenlake.solvers.joint import (
     make_key,
 )
 from mapf_frozenlake.solvers.routes import plan_in_turn
+from mapf_frozenlake.solvers.rows import taller
 
 
 @kernel
@@ -139,11 +140,7 @@ def _push(problem, members, state, width, key, states, below, top, known, count)
         return count, states, below, known
     known[slot, 0], known[slot, 1] = key[0], key[1]
     if count == len(states):
-        more_states = np.empty((2 * count, states.shape[1]), np.int16)
-        for old in range(count):
-            for place in range(len(state)):
-                more_states[old, place] = states[old, place]
-        states = more_states
+        states = taller(states, 0)
         more_below = np.empty(2 * count, np.int64)
         for old in range(count):
             more_below[old] = below[old]
