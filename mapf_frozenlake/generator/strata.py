@@ -51,8 +51,6 @@ class Strata(NamedTuple):
     """All strata of a config and the order in which they come."""
 
     kinds: list[Stratum]  # indexed by (slice · labels + label) · counts + count
-    sizes: list[int]
-    counts: list[int]
     shares: NDArray[np.float64]  # [slices]
     wait_ratios: NDArray[np.float64]  # [slices]; NaN for any
     weights: NDArray[np.float64]  # [counts]
@@ -63,7 +61,7 @@ class Strata(NamedTuple):
         if len(wanted) == 1:
             return np.full(n, wanted[0])
         slices, labels, counts = apportion(self.shares, self.wait_ratios, self.weights, n)
-        return (slices.astype(np.int64) * len(LABELS) + labels + 1) * len(self.counts) + counts
+        return (slices.astype(np.int64) * len(LABELS) + labels + 1) * len(self.weights) + counts
 
     def wanted(self) -> list[int]:
         """The strata that will occur: without labels if the config asks for none, and without slices of share 0."""
@@ -105,8 +103,6 @@ def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
             )
     return Strata(
         kinds,
-        list(slices),
-        list(weights),
         normalised([slice_.share for slice_ in slices.values()]),
         np.array([math.nan if slice_.wait_ratio is None else slice_.wait_ratio for slice_ in slices.values()]),
         normalised(list(weights.values())),
