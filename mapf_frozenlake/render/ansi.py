@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mapf_frozenlake.render.palette import agent_colour, text_on
+from mapf_frozenlake.render.palette import agent_colour, rgb, text_on
 from mapf_frozenlake.types import Action, Event
 from mapf_frozenlake.world.snapshot import Snapshot
 
@@ -19,10 +19,8 @@ def ansi(snapshot: Snapshot, *, colour: bool = True) -> str:
     def cell(row: int, col: int) -> str:
         if (row, col) in agents:
             agent = agents[row, col]
-            home = goals.get((row, col)) == agent
-            return _paint(
-                f"{'*' if home else '['}{agent}{'*' if home else ']'}".center(pitch), agent, colour, filled=True
-            )
+            left, right = "**" if goals.get((row, col)) == agent else "[]"
+            return _paint(f"{left}{agent}{right}".center(pitch), agent, colour, filled=True)
         if (row, col) in goals:
             return _paint(f"<{goals[row, col]}>".center(pitch), goals[row, col], colour, filled=False)
         return ("O" if snapshot.holes[row, col] else ".").center(pitch)
@@ -34,15 +32,11 @@ def ansi(snapshot: Snapshot, *, colour: bool = True) -> str:
 def _paint(text: str, agent: int, colour: bool, *, filled: bool) -> str:
     if not colour:
         return text
-    red, green, blue = _rgb(agent_colour(agent))
+    red, green, blue = rgb(agent_colour(agent))
     if not filled:
         return f"\x1b[38;2;{red};{green};{blue}m{text}{RESET}"
-    ink = "\x1b[38;2;{};{};{}m".format(*_rgb(text_on(agent_colour(agent))))
+    ink = "\x1b[38;2;{};{};{}m".format(*rgb(text_on(agent_colour(agent))))
     return f"\x1b[48;2;{red};{green};{blue}m{ink}{text}{RESET}"
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def _caption(snapshot: Snapshot) -> str:

@@ -7,10 +7,12 @@ from html import escape
 
 from mapf_frozenlake.types import Instance
 
+WIDTH = 180  # pixels of one picture
 
-def gallery(instances: Iterable[Instance], title: str, side: int = 180) -> str:
-    """Pictures in rows under a title, as HTML; ``side`` is the largest side of one in pixels."""
-    frame = f"display:inline-block;width:{side}px;margin:4px;vertical-align:top;font-size:12px"
+
+def gallery(instances: Iterable[Instance], title: str) -> str:
+    """Pictures in rows under a title, as HTML."""
+    frame = f"display:inline-block;width:{WIDTH}px;margin:4px;vertical-align:top;font-size:12px"
     shown = "".join(
         f'<div style="{frame}">{_fitting(one._repr_svg_())}{escape(_caption(one))}</div>' for one in instances
     )

@@ -33,7 +33,12 @@ def agent_colour(agent: int) -> str:
     return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
 
 
+def rgb(colour: str) -> tuple[int, int, int]:
+    """Red, green and blue, 0 to 255, of a colour as ``#rrggbb``."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
 def text_on(colour: str) -> str:
-    """Black or white, whichever reads better on the colour."""
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.6 else PAPER
+    """Dark ink or white paper, whichever reads better on the colour."""
+    red, green, blue = rgb(colour)
+    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.6 * 255 else PAPER

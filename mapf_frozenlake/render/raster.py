@@ -9,27 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.render.scene import MARGIN, Box, Disc, Label, Line, Polygon, Shape, scene
+from mapf_frozenlake.render.palette import rgb
+from mapf_frozenlake.render.scene import LARGEST_IMAGE, MARGIN, Box, Disc, Label, Line, Polygon, Shape, scene
 from mapf_frozenlake.world.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-LARGEST_IMAGE = 1024  # pixels a side to which a big lake is shrunk
 CELL_PIXELS = 64
 OVERSAMPLING = 2
 
 
-def rgb_array(snapshot: Snapshot, cell_pixels: int | None = None) -> NDArray[np.uint8]:
+def rgb_array(snapshot: Snapshot) -> NDArray[np.uint8]:
     """The moment as uint8[height, width, 3]; the same snapshot always gives the same pixels."""
-    return np.asarray(image(snapshot, cell_pixels))
+    return np.asarray(image(snapshot))
 
 
-def image(snapshot: Snapshot, cell_pixels: int | None = None) -> Image:
+def image(snapshot: Snapshot) -> Image:
     pil = _pillow()
     height, width = snapshot.holes.shape
-    if cell_pixels is None:
-        cell_pixels = max(12, min(CELL_PIXELS, LARGEST_IMAGE // max(height, width)))
+    cell_pixels = max(12, min(CELL_PIXELS, LARGEST_IMAGE // max(height, width)))
     size = (round((width + 2 * MARGIN) * cell_pixels), round((height + 2 * MARGIN) * cell_pixels))
     canvas = pil.Image.new("RGB", (size[0] * OVERSAMPLING, size[1] * OVERSAMPLING))
     _paint(canvas, scene(snapshot), cell_pixels * OVERSAMPLING)
@@ -44,7 +43,7 @@ def _paint(canvas: Image, shapes: Iterable[Shape], scale: int) -> None:
         return (x + MARGIN) * scale, (y + MARGIN) * scale
 
     def colour(text: str, opacity: float) -> tuple[int, int, int, int]:
-        return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16), round(255 * opacity)
+        return *rgb(text), round(255 * opacity)
 
     for shape in shapes:
         match shape:

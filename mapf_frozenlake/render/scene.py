@@ -13,8 +13,8 @@ from mapf_frozenlake.render import palette
 from mapf_frozenlake.world.snapshot import Snapshot
 
 MARGIN = 0.6  # cells around the board, for the row and column numbers
+LARGEST_IMAGE = 1024  # pixels a side to which a big lake is shrunk
 AGENT_RADIUS = 0.33
-SUNK_RADIUS = 0.2
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def figure(agent: int, x: float, y: float, *, sunk: bool) -> Iterator[Shape]:
     colour = palette.agent_colour(agent)
     if sunk:
         yield Disc(x, y, 0.36, stroke=palette.SHORE, stroke_width=0.03)
-        yield Disc(x, y, SUNK_RADIUS, fill=colour, stroke=palette.PAPER, stroke_width=0.03, opacity=0.7)
+        yield Disc(x, y, 0.2, fill=colour, stroke=palette.PAPER, stroke_width=0.03, opacity=0.7)
     else:
         yield Disc(x, y + 0.04, AGENT_RADIUS, fill=palette.INK, opacity=0.18)
         yield Disc(x, y, AGENT_RADIUS, fill=colour, stroke=palette.PAPER, stroke_width=0.05)

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 from mapf_frozenlake.constants import Event
 from mapf_frozenlake.render.scene import (
+    LARGEST_IMAGE,
     MARGIN,
     Box,
     Disc,
@@ -152,7 +153,7 @@ def _flash(frame: Snapshot, number: int, clock: _Clock) -> str:
 
 def _document(shape: tuple[int, ...], body: str) -> str:
     height, width = shape[0] + 2 * MARGIN, shape[1] + 2 * MARGIN
-    cell = min(CELL_PIXELS, 1024 / max(height, width))
+    cell = min(CELL_PIXELS, LARGEST_IMAGE / max(height, width))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} {-MARGIN} {width:g} {height:g}" '
         f'width="{width * cell:.0f}" height="{height * cell:.0f}" font-family="system-ui, sans-serif">{body}</svg>'
@@ -177,7 +178,6 @@ def _element(shape: Shape) -> str:
                 f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{fill}" text-anchor="middle" '
                 f'dominant-baseline="central"{weight}>{escape(text)}</text>'
             )
-    raise TypeError(f"{type(shape).__name__} is not a shape")
 
 
 def _polyline(line: Line, attributes: str = "", inside: str = "") -> str:
