@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.judge import judge, play, violations_of_step
+from mapf_frozenlake.judge import as_cell, judge, play, violations_of_step
 from mapf_frozenlake.solvers import distance_fields
 from mapf_frozenlake.text.errors import ParseError
 from mapf_frozenlake.types import DELTAS, Action, BoolGrid, Cells, Event, Instance, Plan, Verdict, Violation
@@ -79,9 +79,9 @@ class _Step:
         return f"{what[0].upper()}{what[1:]} {self._instead(agent)}"
 
     def explain_blocked(self, agent: int) -> str:
-        here = _cell(self.before[agent])
-        wanted = _cell(self.before[agent] + DELTAS[self.actions[agent]])
-        ahead = next(other for other in range(len(self.before)) if _cell(self.before[other]) == wanted)
+        here = as_cell(self.before[agent])
+        wanted = as_cell(self.before[agent] + DELTAS[self.actions[agent]])
+        ahead = next(other for other in range(len(self.before)) if as_cell(self.before[other]) == wanted)
         return (
             f"Agent {agent} at {here} could not move {self._move_of(agent)} to {wanted}, because agent {ahead} was stopped "
             "there: no fault of its own."
@@ -92,24 +92,24 @@ class _Step:
 
     def _taken_by(self, fault: Violation) -> str:
         """The other agents on the cell: the one that stood there, or those that moved there at the same time."""
-        standing = [other for other in fault.others if _cell(self.before[other]) == fault.target]
+        standing = [other for other in fault.others if as_cell(self.before[other]) == fault.target]
         if standing:
             other = standing[0]
-            on_goal = ", on its goal" if _cell(self.goals[other]) == fault.target else ""
+            on_goal = ", on its goal" if as_cell(self.goals[other]) == fault.target else ""
             return f", where agent {other} stood{on_goal}: it had to stay."
-        movers = " and ".join(f"agent {other} from {_cell(self.before[other])}" for other in fault.others)
+        movers = " and ".join(f"agent {other} from {as_cell(self.before[other])}" for other in fault.others)
         return f" at the same time as {movers}: {'both' if len(fault.others) == 1 else 'all'} had to stay."
 
     def _instead(self, agent: int) -> str:
         """Every other move of this agent that would have broken no rule."""
         here = self.before[agent]
         possible = [action for action in Action if action != self.actions[agent] and self._allowed(agent, action)]
-        moves = [f"{action.name} to {_cell(here + DELTAS[action])}" for action in possible if action in _MOVES]
+        moves = [f"{action.name} to {as_cell(here + DELTAS[action])}" for action in possible if action in _MOVES]
         went = f"gone {_either(moves)}" if moves else ""
         waited = "waited" if Action.WAIT in possible else ""
         could = ", or ".join(part for part in (went, waited) if part)
         if could:
-            return f"From {_cell(here)} it could have {could}."
+            return f"From {as_cell(here)} it could have {could}."
         return f"No other move of agent {agent} alone was possible: another agent must move differently too."
 
     def _allowed(self, agent: int, action: Action) -> bool:
@@ -136,47 +136,44 @@ def _praise(verdict: Verdict) -> str:
     return f"Valid: {steps}."
 
 
-def _goals_missed(instance: Instance, plan: Plan) -> Iterable[str]:
-    """The last cell of each agent that missed its goal, and its remaining distance."""
-    positions = play(instance, plan).positions
-    distances = distance_fields(instance)
-    for agent, (end, goal) in enumerate(zip(positions[-1], instance.goals)):
-        if (end == goal).all():
-            continue
-        visits = np.flatnonzero((positions[:, agent] == goal).all(axis=1))
-        made = len(plan[agent])
-        moves = f"{made} move{'s' if made != 1 else ''}"
-        if len(visits):
-            reached = int(visits[-1])
-            yield (
-                f"Agent {agent} stood on its goal {_cell(goal)} after move {reached} and left it with move {reached + 1}, to end "
-                f"at {_cell(end)}. It could have waited there."
-            )
-            continue
-        distance = distances[agent]
-        left = int(distance[tuple(end)])
-        first = [
-            f"{action.name} to {_cell(end + DELTAS[action])}"
-            for action in _MOVES
-            if _on_board(end + DELTAS[action], distance) and distance[tuple(end + DELTAS[action])] == left - 1 >= 0
-        ]
-        if not first:
-            yield f"Agent {agent} ended at {_cell(end)} after {moves}; no way over ice leads from there to its goal {_cell(goal)}."
-            continue
-        yield (
-            f"Agent {agent} ended at {_cell(end)} after {moves}, {left} step{'s' if left != 1 else ''} short of its goal "
-            f"{_cell(goal)}. From {_cell(end)} the shortest way goes {_either(first)}."
+def _goals_missed(instance: Instance, plan: Plan) -> Iterator[str]:
+    """A sentence or two for each agent that missed its goal."""
+    positions, distances = play(instance, plan).positions, distance_fields(instance)
+    for agent, goal in enumerate(instance.goals):
+        path = positions[:, agent]
+        if (path[-1] != goal).any():
+            yield _goal_missed(agent, path, goal, len(plan[agent]), distances[agent])
+
+
+def _goal_missed(agent: int, path: Cells, goal: NDArray, made: int, distance: NDArray[np.int16]) -> str:
+    """The agent's last cell, and its remaining distance. ``path`` has its cells, ``made`` is the number of its moves."""
+    end = path[-1]
+    visits = np.flatnonzero((path == goal).all(axis=1))
+    if len(visits):
+        reached = int(visits[-1])
+        return (
+            f"Agent {agent} stood on its goal {as_cell(goal)} after move {reached} and left it with move {reached + 1}, to end "
+            f"at {as_cell(end)}. It could have waited there."
         )
+    ended = f"Agent {agent} ended at {as_cell(end)} after {made} move{'s' if made != 1 else ''}"
+    left = int(distance[tuple(end)])
+    if left < 0:
+        return f"{ended}; no way over ice leads from there to its goal {as_cell(goal)}."
+    nearer = [
+        f"{action.name} to {as_cell(there)}"
+        for action in _MOVES
+        if _on_board(there := end + DELTAS[action], distance) and distance[tuple(there)] == left - 1
+    ]
+    return (
+        f"{ended}, {left} step{'s' if left != 1 else ''} short of its goal {as_cell(goal)}. "
+        f"From {as_cell(end)} the shortest way goes {_either(nearer)}."
+    )
 
 
-def _on_board(cell: NDArray | tuple[int, int], grid: NDArray) -> bool:
+def _on_board(cell: NDArray, grid: NDArray) -> bool:
     return bool(0 <= cell[0] < grid.shape[0] and 0 <= cell[1] < grid.shape[1])
 
 
 def _either(options: list[str]) -> str:
     """ "a", "a or b", "a, b or c"."""
     return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
-
-
-def _cell(cell: NDArray) -> tuple[int, int]:
-    return int(cell[0]), int(cell[1])

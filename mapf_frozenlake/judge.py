@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.solvers.solve import Objective, solve
 from mapf_frozenlake.text.errors import ParseError
 from mapf_frozenlake.types import (
     DELTAS,
@@ -26,7 +27,6 @@ from mapf_frozenlake.types import (
 )
 from mapf_frozenlake.world.move import joint_move
 
-Objective = Literal["makespan", "sum_of_costs"]
 MAX_STEPS = 1_000_000
 UNKNOWN_OPTIMUM = (
     "the instance does not say its least makespan, so whether the plan is optimal is unknown: judge(…, optima=('makespan',)) "
@@ -149,9 +149,8 @@ def violations_of_step(
 ) -> list[Violation]:
     """The faults of one joint move, lowest agent first: ``before`` int16[num_agents, 2], the others [num_agents]."""
     wanted = before + DELTAS[actions]
-    targets = np.where(
-        (events == Event.OFF_BOARD)[:, None], before, wanted
-    )  # off the board, the target is the agent's own cell
+    # Off the board, the target is the agent's own cell.
+    targets = np.where((events == Event.OFF_BOARD)[:, None], before, wanted)
     faults = []
     for agent in np.flatnonzero(np.isin(events, list(VIOLATIONS))).tolist():
         event = Event(int(events[agent]))
@@ -166,8 +165,8 @@ def violations_of_step(
             Violation(
                 agent=agent,
                 step=step,
-                cell=_cell(before[agent]),
-                target=_cell(wanted[agent]),
+                cell=as_cell(before[agent]),
+                target=as_cell(wanted[agent]),
                 event=event,
                 kind=FAILURE_OF_EVENT[event],
                 others=others,
@@ -201,8 +200,6 @@ def _least(instance: Instance, objective: Objective, optima: Collection[Objectiv
         return instance.makespan
     if objective not in optima:
         return None
-    from mapf_frozenlake.solvers import solve
-
     return getattr(solve(instance, objective=objective), objective)
 
 
@@ -210,5 +207,6 @@ def _agents_where(mask: NDArray[np.bool_], but: int) -> tuple[int, ...]:
     return tuple(agent for agent in np.flatnonzero(mask).tolist() if agent != but)
 
 
-def _cell(cell: NDArray) -> tuple[int, int]:
+def as_cell(cell: NDArray) -> tuple[int, int]:
+    """Row and column as plain numbers."""
     return int(cell[0]), int(cell[1])
