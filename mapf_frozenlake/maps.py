@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, MAX_LETTERED_AGENTS, START_LETTERS
 from mapf_frozenlake.solvers import distance_fields
-from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, BoolGrid, Instance
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, BoolGrid, Cells, Instance
 
 MOVINGAI_ICE = ".GS"
 MOVINGAI_HOLES = "@OTW"
@@ -61,11 +61,17 @@ def to_desc(instance: Instance) -> list[str]:
             f"{instance.num_agents} agents: a board in letters names at most {MAX_LETTERED_AGENTS}; "
             f"save as MovingAI files or as an InstanceSet"
         )
-    board = np.where(instance.holes, HOLE, ICE)
-    for agent, (start, goal) in enumerate(zip(instance.starts, instance.goals)):
-        board[tuple(start)] = START_LETTERS[agent]
-        board[tuple(goal)] = GOAL_LETTERS[agent]
-    return ["".join(row) for row in board]
+    return ["".join(row) for row in lettered(instance.holes, instance.starts, instance.goals)]
+
+
+def lettered(holes: BoolGrid, agents: Cells, goals: Cells) -> NDArray[np.str_]:
+    """The letter of each cell. Where an agent stands on a goal, the agent is shown; one that has left the board is not."""
+    board = np.where(holes, HOLE, ICE)
+    for letters, cells in ((GOAL_LETTERS, goals), (START_LETTERS, agents)):
+        for agent, cell in enumerate(cells):
+            if cell[0] >= 0:
+                board[tuple(cell)] = letters[agent]
+    return board
 
 
 def load_map(path: str | Path) -> BoolGrid:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, MAX_LETTERED_AGENTS, START_LETTERS
 from mapf_frozenlake.maps import to_desc
-from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, Instance
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, BoolGrid, Cells, Instance
 
 TextStyle = Literal["paper", "coordinates", "short"]
 STYLES: tuple[TextStyle, ...] = ("paper", "coordinates", "short")
@@ -68,15 +70,15 @@ def from_text(text: str | Mapping[str, Any]) -> Instance:
     if _SHORT.search(text) is not None:
         return _from_short(text)
     starts, goals = _routes(text)
-    sides = _SIDES.search(text)
-    if sides is not None:
-        holes = _holes_from_list(text, int(sides[1]), int(sides[2]))
-    else:
-        board = _board(text)
-        holes = np.array([[letter == HOLE for letter in row] for row in board])
+    if (sides := _SIDES.search(text)) is not None:
+        return Instance(holes=_holes_from_list(text, int(sides[1]), int(sides[2])), starts=starts, goals=goals)
+    return _from_letters(_board(text), starts, goals)
+
+
+def _from_letters(board: list[list[str]], starts: Cells, goals: Cells) -> Instance:
+    holes = np.array([[letter == HOLE for letter in row] for row in board])
     instance = Instance(holes=holes, starts=starts, goals=goals)
-    if sides is None:
-        _refuse_other_letters(board, instance)
+    _refuse_other_letters(board, instance)
     return instance
 
 
@@ -99,10 +101,7 @@ def _from_short(text: str) -> Instance:
         raise LakeError(f"{len(ends)} numbers after the board: write four for each agent, start and goal (row, column)")
     board = [letters[begin : begin + width] for begin in range(0, len(letters), width)]
     cells = np.array(ends, dtype=np.int16).reshape(-1, 2, 2)
-    holes = np.array([[letter == HOLE for letter in row] for row in board])
-    instance = Instance(holes=holes, starts=cells[:, 0], goals=cells[:, 1])
-    _refuse_other_letters(board, instance)
-    return instance
+    return _from_letters(board, cells[:, 0], cells[:, 1])
 
 
 def _refuse_sides(height: int, width: int) -> None:
@@ -124,15 +123,10 @@ def _from_row(row: Mapping[str, Any]) -> Instance:
         raise LakeError(
             f"{where}num_agents={str(claimed)[:20]}, but the text has {instance.num_agents}: correct one of them"
         )
-    return Instance(
-        holes=instance.holes,
-        starts=instance.starts,
-        goals=instance.goals,
-        sample_id=None if name is None else str(name),
-    )
+    return replace(instance, sample_id=None if name is None else str(name))
 
 
-def _routes(text: str) -> tuple[np.ndarray, np.ndarray]:
+def _routes(text: str) -> tuple[Cells, Cells]:
     routes: dict[int, tuple[int, ...]] = {}
     for match in _ROUTE.finditer(text):
         agent, *cells = map(int, match.groups())
@@ -201,7 +195,7 @@ def _refuse_other_letters(board: list[list[str]], instance: Instance) -> None:
                 )
 
 
-def _holes_from_list(text: str, height: int, width: int) -> np.ndarray:
+def _holes_from_list(text: str, height: int, width: int) -> BoolGrid:
     _refuse_sides(height, width)
     listed = _HOLES.search(text)
     if listed is None:
@@ -221,5 +215,5 @@ def _holes_from_list(text: str, height: int, width: int) -> np.ndarray:
     return holes
 
 
-def _cell(cell: np.ndarray) -> str:
+def _cell(cell: NDArray) -> str:
     return f"({int(cell[0])}, {int(cell[1])})"

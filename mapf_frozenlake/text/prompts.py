@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, START_LETTERS
+from mapf_frozenlake.maps import lettered
 from mapf_frozenlake.text.board import TextStyle, to_text
 from mapf_frozenlake.types import Cells, Instance, OnGoal
 
@@ -67,7 +66,8 @@ def state_text(
     goals = instance.goals if goals is None else goals
     lines = [f"Step {step} of at most {horizon} is done."]
     if style == "paper":
-        lines += ["", *_board_now(instance, positions, goals), ""]
+        board = lettered(instance.holes, positions, goals)
+        lines += ["", *(" ".join(row) for row in board), ""]
     for agent, (cell, goal) in enumerate(zip(positions.tolist(), goals.tolist())):
         if cell[0] < 0:
             lines.append(f"Agent {agent} has left the board.")
@@ -94,12 +94,3 @@ def _legend(num_agents: int) -> str:
 
 def _example(instance: Instance, first: str, second: str) -> str:
     return f"Agent 0: {first}" + (f"\nAgent 1: {second}" if instance.num_agents > 1 else "")
-
-
-def _board_now(instance: Instance, positions: Cells, goals: Cells) -> list[str]:
-    board = np.where(instance.holes, HOLE, ICE)
-    for letters, cells in ((GOAL_LETTERS, goals), (START_LETTERS, positions)):
-        for agent, cell in enumerate(cells):
-            if cell[0] >= 0:
-                board[tuple(cell)] = letters[agent]
-    return [" ".join(row) for row in board]
