@@ -36,10 +36,6 @@ class MoveList:
     def found(self) -> bool:
         return self.broken is None and (bool(self.moves) or self.empty)
 
-    @property
-    def stopped_by_text(self) -> bool:
-        return self.stopped_by is not None and self.stopped_by.kind not in ("newline", "end")
-
 
 def read_list(tokens: list[Token], start: int, labels: frozenset[int] = frozenset()) -> MoveList:
     """The list that begins at token ``start``, which follows a label. Ends before the next of ``labels``."""

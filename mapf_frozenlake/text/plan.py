@@ -185,12 +185,18 @@ def _no_answer(sections: list[Section], tokens: list[Token], num_agents: int) ->
         if section.list.broken is not None:
             return Refused(*section.list.broken)
     for section in sections:
-        if section.label not in named and section.list.cells:
+        if section.label in named:
+            continue
+        if section.list.cells:
             return Refused(section.start, "cells instead of moves: write LEFT, DOWN, RIGHT, UP or WAIT for every step")
-        if section.label not in named and section.list.bracketed:
+        if section.list.bracketed:
             return Refused(section.start, f"no move stands in agent {section.label}'s list: write [] if it never moves")
-        if section.label not in named and section.list.stopped_by_text:
-            return _no_move_follows(section)
+        stop = section.list.stopped_by
+        if stop is not None and stop.kind not in ("newline", "end"):
+            return Refused(
+                stop.start,
+                f"no move follows agent {section.label} here: write its moves as LEFT, DOWN, RIGHT, UP, WAIT",
+            )
     if found:
         present = set(agents_named(found, num_agents).values())
         missing = [str(agent) for agent in range(num_agents) if agent not in present]
@@ -208,14 +214,6 @@ def _no_answer(sections: list[Section], tokens: list[Token], num_agents: int) ->
         )
     end = tokens[-1].end if tokens else 0
     return Refused(end, "the reply ends without an answer: write one line for each agent, as in 'Agent 0: RIGHT'")
-
-
-def _no_move_follows(section: Section) -> Refused:
-    stop = section.list.stopped_by
-    assert stop is not None
-    return Refused(
-        stop.start, f"no move follows agent {section.label} here: write its moves as LEFT, DOWN, RIGHT, UP, WAIT"
-    )
 
 
 def _actions(lists: list[list[Move]]) -> ParsedPlan:

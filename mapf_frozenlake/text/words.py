@@ -61,12 +61,12 @@ def agent_numbers(labels: set[str], num_agents: int) -> dict[str, int] | None:
     Numbers count from 0, or from 1 where exactly 1 … num_agents occur. Letters are the board's start letters, or the
     alphabet from A where exactly its first num_agents letters occur.
     """
-    numbers = {label: _number(label) for label in labels}
-    if all(number is not None for number in numbers.values()):
-        values = {number for number in numbers.values() if number is not None}
+    numbers = {label: number for label in labels if (number := _number(label)) is not None}
+    if len(numbers) == len(labels):
+        values = set(numbers.values())
         first = 1 if values == set(range(1, num_agents + 1)) else 0
         if values <= set(range(first, first + num_agents)):
-            return {label: number - first for label, number in numbers.items() if number is not None}
+            return {label: number - first for label, number in numbers.items()}
         return None
     lettered = list(START_LETTERS[:num_agents])
     if labels <= set(lettered):
