@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake import instance_file
 from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.frames import frame
 from mapf_frozenlake.instance_arrays import ARRAYS, CERTIFICATES, InstanceData, raise_on_broken_arrays
 from mapf_frozenlake.types import Instance
 
@@ -159,21 +160,19 @@ class InstanceSet(InstanceData):
         """The display in a notebook: the first boards."""
         from mapf_frozenlake.render import notebook
 
-        return notebook.gallery(self[: min(len(self), SHOWN_IN_NOTEBOOKS)], repr(self))
+        return notebook.gallery(self[:SHOWN_IN_NOTEBOOKS], repr(self))
 
     def to_pandas(self) -> Any:
         """One row for each instance: size, agents, holes, certified facts (missing if unknown), labels, and its JSON
         for ``Instance.from_json``; needs pandas."""
-        from mapf_frozenlake.frames import frame
-
-        inside = np.arange(self.holes.shape[1])[:, None] < self.heights[:, None, None]
-        inside = inside & (np.arange(self.holes.shape[2])[None, :] < self.widths[:, None, None])
+        _, height, width = self.holes.shape
+        padding = height * width - self.heights.astype(np.int64) * self.widths  # True in ``holes``
         columns: dict[str, Any] = {
             "sample_id": list(self.sample_ids) if self.sample_ids is not None else [None] * len(self),
             "height": self.heights,
             "width": self.widths,
             "num_agents": self.num_agents,
-            "holes": (self.holes & inside).sum(axis=(1, 2)),
+            "holes": self.holes.sum(axis=(1, 2)) - padding,
             "makespan": [None if steps < 0 else steps for steps in self.makespan.tolist()],
             "needs_wait": [None if wait < 0 else bool(wait) for wait in self.needs_wait.tolist()],
             "certificate": [CERTIFICATES[code] for code in self.certificates.tolist()],
@@ -205,6 +204,6 @@ class InstanceSet(InstanceData):
 def _unchecked(**values: object) -> InstanceSet:
     """An InstanceSet without checks: its arrays are known to be correct, or are not filled yet."""
     made = object.__new__(InstanceSet)
-    for name in fields(InstanceSet):
-        object.__setattr__(made, name.name, values.get(name.name, {} if name.name == "labels" else None))
+    for column in fields(InstanceSet):
+        object.__setattr__(made, column.name, values.get(column.name, {} if column.name == "labels" else None))
     return made

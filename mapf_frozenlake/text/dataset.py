@@ -9,8 +9,11 @@ import numpy as np
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
+from mapf_frozenlake.generator import generate
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import judge
+from mapf_frozenlake.solvers import solve
+from mapf_frozenlake.suite import load_suite
 from mapf_frozenlake.text.board import TextStyle, from_text, to_text
 from mapf_frozenlake.text.plan import format_plan, parse_plan
 from mapf_frozenlake.text.prompts import plan_prompt
@@ -30,15 +33,11 @@ def text_dataset(
     metadata  the input of ``score_answer``, and facts about the instance; all in JSON's types
     """
     if isinstance(config, str):
-        from mapf_frozenlake.suite import load_suite
-
         config = load_suite(config)
     if isinstance(config, InstanceSet):
         instances = config if n is None else config[np.arange(min(n, len(config)))]
         reward = config.config.reward if config.config is not None else "sparse"
     else:
-        from mapf_frozenlake.generator import generate
-
         if n is None:
             raise LakeError("n=None: say how many rows are to be drawn from the config")
         instances, reward = generate(config, n=n, seed=seed), config.reward
@@ -72,8 +71,6 @@ def _row(instance: Instance, index: int, style: TextStyle, reward: str) -> dict[
 
 
 def _oracle(instance: Instance) -> str:
-    from mapf_frozenlake.solvers import solve
-
     try:
         plan = solve(instance, budget=ORACLE_BUDGET).plan
     except SolverBudgetExceeded:

@@ -9,6 +9,7 @@ TRL's ``GRPOTrainer`` takes all three; ``mapf_frozenlake`` itself needs neither 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,8 +68,7 @@ def text_of(reply: Reply) -> str:
 @lru_cache(maxsize=KEPT)
 def _instance(text: str, makespan: int | None) -> Instance:
     """Read a lake's text once, because all replies of a group are about the same lake."""
-    read = from_text(text)
-    return Instance(holes=read.holes, starts=read.starts, goals=read.goals, makespan=makespan)
+    return replace(from_text(text), makespan=makespan)
 
 
 def prompt_row(instance: Instance, reward: RewardName, style: TextStyle = "paper") -> dict[str, Any]:
