@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
@@ -16,10 +16,13 @@ from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import actions_by_step
 from mapf_frozenlake.types import Action, Event, Instance, Plan, Solution
+from mapf_frozenlake.world.batch import LakeBatch
+from mapf_frozenlake.world.move import after_slip
 
 Form = Literal["solver", "text", "neural"]
 Answer = str | list[list[int]] | None  # a reply; or a plan; or None without a plan
 Prompt = Callable[[Instance], str]
+Solver = Callable[[Instance], Solution | Plan | None]
 NEURAL_BATCH = 1024  # boards at once
 
 
@@ -27,9 +30,8 @@ NEURAL_BATCH = 1024  # boards at once
 class NeuralPolicy(Protocol):
     """Acts on ``LakeBatch`` observations, all boards at once."""
 
-    env_kwargs: dict[
-        str, Any
-    ]  # arguments of the LakeBatch whose observations it understands: observation, max_size, window, …
+    # Arguments of the LakeBatch whose observations it understands: observation, max_size, window, …
+    env_kwargs: dict[str, Any]
 
     def act(self, observation: NDArray) -> NDArray[np.int64]:
         """[n, A, …] -> int64[n, A]: one action for each board and agent slot."""
@@ -64,23 +66,28 @@ def checked_form(policy: Any, form: Form | None) -> Form:
 
 
 def solver_answers(
-    solver: Callable[[Instance], Solution | Plan | None], suite: InstanceSet, wanted: Sequence[int], max_workers: int
+    solver: Solver, suite: InstanceSet, wanted: Sequence[int], max_workers: int
 ) -> Iterator[tuple[int, Answer]]:
     """Plans of a callable from an instance to a plan or solution, in the order in which they arrive."""
 
     def ask(index: int) -> Answer:
         instance = suite[index]
-        try:
-            found = solver(instance)
-        except SolverBudgetExceeded:
-            return None
-        plan = found.plan if isinstance(found, Solution) else found
+        plan = plan_by(solver, instance)
         if plan is None:
             return None
         columns = actions_by_step(plan, instance.num_agents).T  # refuses a result that is not a plan
         return [column[: len(moves)].tolist() for column, moves in zip(columns, plan)]
 
     return _concurrently(ask, wanted, max_workers)
+
+
+def plan_by(solver: Solver, instance: Instance) -> Plan | None:
+    """The plan of a solver; None if it finds none or spends its budget."""
+    try:
+        found = solver(instance)
+    except SolverBudgetExceeded:
+        return None
+    return found.plan if isinstance(found, Solution) else found
 
 
 def text_answers(
@@ -122,19 +129,23 @@ def neural_answers(
         yield from zip(chunk.tolist(), _moves_made(policy, suite[chunk], config, seed + chunk))
 
 
+def batch_of(
+    boards: InstanceSet, rules: LakeConfig, env_kwargs: Mapping[str, Any], seeds: NDArray[np.int64]
+) -> LakeBatch:
+    """An env for each of these boards, with the observations of ``env_kwargs``; the caller resets it to the boards."""
+    shapes = {"max_size": max(boards.holes.shape[1:]), "max_agents": boards.starts.shape[1]} | dict(env_kwargs)
+    batch = LakeBatch(rules, len(boards), **shapes | {"autoreset": "disabled"})
+    batch.seed(seeds)
+    return batch
+
+
 def _moves_made(
     policy: NeuralPolicy, boards: InstanceSet, config: LakeConfig | None, seeds: NDArray[np.int64]
 ) -> list[Answer]:
-    from mapf_frozenlake.world.batch import LakeBatch
-    from mapf_frozenlake.world.move import after_slip
-
-    side, agents = max(boards.holes.shape[1:]), boards.starts.shape[1]
-    shapes = {"max_size": side, "max_agents": agents} | policy.env_kwargs
-    rules = LakeConfig.single(side, num_agents=1)
+    rules = LakeConfig.single(max(boards.holes.shape[1:]), num_agents=1)
     if config is not None:  # without its boards
         rules = rules.model_copy(update={name: getattr(config, name) for name in RULES})
-    batch = LakeBatch(rules, len(boards), **shapes | {"autoreset": "disabled"})
-    batch.seed(seeds)
+    batch = batch_of(boards, rules, policy.env_kwargs, seeds)
     as_pogema = rules.collisions not in ("block", "end")
     observation = batch.reset(instances=boards)
     made: list[NDArray[np.int64]] = []  # per step, [n, A]

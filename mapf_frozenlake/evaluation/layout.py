@@ -7,19 +7,14 @@ from html import escape
 from typing import Any, NamedTuple
 
 from mapf_frozenlake.evaluation.row import Row
+from mapf_frozenlake.types import FailureKind
 
 REPORTED = "†"
 FOOTNOTE = (
     f'{REPORTED} as published by the authors of "From Trainee to Trainer" (arXiv 2606.17682), on their own instances, 150 a '
     "cell: not measured here"
 )
-FAILURE_TITLES = {
-    "parse_error": "parse error",
-    "illegal_move": "illegal move",
-    "hole": "hole",
-    "conflict": "conflict",
-    "goal_missed": "goal missed",
-}
+FAILURE_TITLES = {kind.value: kind.value.replace("_", " ") for kind in FailureKind}
 
 
 class Sheet(NamedTuple):

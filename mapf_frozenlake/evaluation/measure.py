@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
-from mapf_frozenlake.errors import SolverBudgetExceeded
-from mapf_frozenlake.evaluation.forms import NeuralPolicy
+from mapf_frozenlake.evaluation.forms import NeuralPolicy, batch_of, plan_by
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import actions_by_step
-from mapf_frozenlake.types import Action, Event, Instance, Plan, Solution
+from mapf_frozenlake.types import Action, Event
 from mapf_frozenlake.world.batch import LakeBatch
 
 
@@ -56,15 +55,12 @@ def measure(policy: Any, boards: InstanceSet, config: LakeConfig, map_name: str)
 def _measure(
     policy: Any, boards: InstanceSet, config: LakeConfig, map_name: str, seeds: NDArray[np.int64]
 ) -> list[PathEpisode]:
-    side, agents = max(boards.holes.shape[1:]), boards.starts.shape[1]
-    shapes = {"max_size": side, "max_agents": agents} | getattr(policy, "env_kwargs", {"observation": "compact"})
-    batch = LakeBatch(config, len(boards), **shapes | {"autoreset": "disabled"})
-    batch.seed(seeds)
+    batch = batch_of(boards, config, getattr(policy, "env_kwargs", {"observation": "compact"}), seeds)
     batch.reset(instances=boards)
     began = time.perf_counter()
     act = _actor(policy, boards, batch)
     planning = time.perf_counter() - began
-    n, horizon = len(boards), int(batch.horizon[0])
+    n, agents, horizon = len(boards), boards.starts.shape[1], int(batch.horizon[0])
     last_away, here, ever = np.zeros((n, agents), np.int64), np.zeros((n, agents), bool), np.zeros((n, agents), bool)
     goals, collisions, steps = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, horizon)
     running = np.ones(n, bool)
@@ -114,7 +110,10 @@ def _actor(policy: Any, boards: InstanceSet, batch: LakeBatch) -> Callable[[int]
         return lambda step: np.asarray(policy.act(batch.observation), np.int64)
     if isinstance(policy, Planner):
         return lambda step: policy.act_on(batch)
-    plans = [actions_by_step(_plan(policy, board), board.num_agents) for board in boards]
+    plans = []
+    for board in boards:
+        plan = plan_by(policy, board)
+        plans.append(actions_by_step([[]] * board.num_agents if plan is None else plan, board.num_agents))
 
     def planned(step: int) -> NDArray[np.int64]:
         actions = np.full((len(plans), batch.max_agents), Action.WAIT, np.int64)
@@ -124,13 +123,3 @@ def _actor(policy: Any, boards: InstanceSet, batch: LakeBatch) -> Callable[[int]
         return actions
 
     return planned
-
-
-def _plan(solver: Callable[[Instance], Solution | Plan | None], board: Instance) -> Plan:
-    """An empty plan where the solver finds none."""
-    try:
-        found = solver(board)
-    except SolverBudgetExceeded:
-        found = None
-    plan = found.plan if isinstance(found, Solution) else found
-    return plan if plan is not None else [[] for _ in range(board.num_agents)]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.evaluation import layout
@@ -58,13 +57,17 @@ class PathTable:
             groups.setdefault((episode.map, episode.agents), []).append(episode)
         return tuple(
             PathRow(
-                map_name,
-                agents,
-                len(group),
-                100 * _mean(group, "arrived"),
-                100 * _mean(group, "solved"),
-                *(_mean_or_none(group, name) for name in ("makespan", "sum_of_costs", "throughput")),
-                *(_mean(group, name) for name in ("density", "collisions", "seconds_per_step")),
+                map=map_name,
+                agents=agents,
+                episodes=len(group),
+                individual=100 * _mean(group, "arrived"),
+                common=100 * _mean(group, "solved"),
+                makespan=_mean_or_none(group, "makespan"),
+                sum_of_costs=_mean_or_none(group, "sum_of_costs"),
+                throughput=_mean_or_none(group, "throughput"),
+                density=_mean(group, "density"),
+                collisions=_mean(group, "collisions"),
+                seconds_per_step=_mean(group, "seconds_per_step"),
             )
             for (map_name, agents), group in groups.items()
         )
@@ -113,5 +116,5 @@ def _mean(group: Sequence[PathEpisode], name: str) -> float:
     return float(sum(getattr(one, name) for one in group) / len(group))
 
 
-def _mean_or_none(group: Sequence[PathEpisode], name: str) -> Any:
+def _mean_or_none(group: Sequence[PathEpisode], name: str) -> float | None:
     return None if getattr(group[0], name) is None else _mean(group, name)

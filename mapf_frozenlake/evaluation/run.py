@@ -13,6 +13,7 @@ from mapf_frozenlake.evaluation.forms import (
     Form,
     Prompt,
     checked_form,
+    form_of,
     neural_answers,
     solver_answers,
     text_answers,
@@ -24,6 +25,7 @@ from mapf_frozenlake.evaluation.record import record_of
 from mapf_frozenlake.evaluation.reply_file import ReplyFile
 from mapf_frozenlake.evaluation.table import EvaluationTable
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.suite import load_suite
 from mapf_frozenlake.text import plan_prompt
 from mapf_frozenlake.types import Instance
 
@@ -122,12 +124,12 @@ def evaluate(
 
 
 def _on_protocol(policy: Any, protocol: PathProtocol, name: str | None, progress: Progress | None) -> PathTable:
-    if not isinstance(policy, Planner) and checked_form(policy, None) not in ("neural", "solver"):
+    form = "planner" if isinstance(policy, Planner) else form_of(policy)
+    if form == "text":
         raise LakeError(
             "a protocol is played step by step: give a planner, a network, or a solver from Instance to plan"
         )
-    one_plan = not isinstance(policy, Planner) and checked_form(policy, None) == "solver"
-    if one_plan and protocol.on_goal == "next":
+    if form == "solver" and protocol.on_goal == "next":
         raise LakeError(
             f"{protocol.name} gives new goals, which a plan made at the start cannot know: give a planner or a network"
         )
@@ -160,8 +162,6 @@ def _ask(
 
 def _instances(suite: InstanceSet | Iterable[Instance] | str) -> InstanceSet:
     if isinstance(suite, str):
-        from mapf_frozenlake.suite import load_suite
-
         return load_suite(suite)
     if not isinstance(suite, Iterable):
         raise LakeError(

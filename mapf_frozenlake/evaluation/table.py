@@ -13,9 +13,8 @@ from mapf_frozenlake.evaluation import layout
 from mapf_frozenlake.evaluation.record import Record
 from mapf_frozenlake.evaluation.reference import paper_rows
 from mapf_frozenlake.evaluation.row import Row
+from mapf_frozenlake.frames import frame
 from mapf_frozenlake.types import FailureKind
-
-FAILURES = tuple(kind.value for kind in FailureKind)
 
 
 def wilson(successes: int, n: int, z: float = 1.96) -> tuple[float, float]:
@@ -111,8 +110,6 @@ class EvaluationTable:
 
     def to_pandas(self) -> Any:
         """``per_instance`` as a DataFrame, one row for each; needs pandas."""
-        from mapf_frozenlake.frames import frame
-
         return frame([asdict(record) for record in self.per_instance])
 
     def to_markdown(self) -> str:
@@ -142,7 +139,7 @@ def _row(who: str, group: dict[str, Any], records: Sequence[Record]) -> Row:
     valid = sum(record.valid for record in records)
     known = all(record.optimal is not None for record in records)
     optimal = sum(bool(record.optimal) for record in records)
-    failures = {kind: sum(record.failure == kind for record in records) for kind in FAILURES}
+    failures = {kind.value: sum(record.failure == kind for record in records) for kind in FailureKind}
     return Row(
         who=who,
         group=group,
