@@ -12,10 +12,8 @@ import sys
 from mapf_frozenlake.numba_private import Event, Listener, register
 
 QUIET = "MAPF_FROZENLAKE_QUIET"  # 1 suppresses the notice
-WORKERS_HAVE = (
-    "RAY_RAYLET_PID",
-    "LOCAL_RANK",
-)  # Ray, torchrun and accelerate set these in the processes that they start
+# Ray, torchrun and accelerate set these in the processes that they start.
+WORKERS_HAVE = ("RAY_RAYLET_PID", "LOCAL_RANK")
 NOTICE = (
     "mapf_frozenlake: compiling for this machine, about 10 s of CPU to an environment's first step, 30 s for generate and "
     f"solve; cached from then on. `python -m mapf_frozenlake.warmup` compiles everything; {QUIET}=1 hides this line."

@@ -71,9 +71,8 @@ def raise_on_broken_arrays(these: InstanceData) -> None:
     flat = np.where(used, cells[..., 0] * width + cells[..., 1], 0)
     on_hole = np.take_along_axis(these.holes.reshape(n, height * width), flat, axis=1) & used
     refuse(on_hole.any(axis=1), "a start or goal is a hole")
-    ordered = np.sort(
-        np.where(used, flat, -1 - np.arange(2 * slots)), axis=1
-    )  # empty slots differ from each other and from all cells
+    # Empty slots differ from each other and from all cells.
+    ordered = np.sort(np.where(used, flat, -1 - np.arange(2 * slots)), axis=1)
     refuse((np.diff(ordered, axis=1) == 0).any(axis=1), "a cell is used by two starts or goals")
 
 

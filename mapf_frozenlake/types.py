@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ class Instance:
     makespan: int | None = None  # the least possible
     needs_wait: bool | None = None
     certificate: Certificate | None = None
-    sample_id: str | None = field(default=None)
+    sample_id: str | None = None
 
     def __post_init__(self) -> None:
         holes = _frozen(self.holes, np.bool_)
@@ -146,7 +146,7 @@ class Instance:
 
 
 def _whole(name: str, cells: object) -> NDArray:
-    """Cells as int16; values that would be rounded or overflow are refused."""
+    """Cells as given; what int16 would round or overflow is refused."""
     try:
         given = np.asarray(cells)
     except ValueError:

@@ -12,9 +12,8 @@ from mapf_frozenlake.generator.generate import generate
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.types import Collisions, OnGoal
 
-MAPS: dict[
-    str, dict[str, Any]
-] = {  # the fields of each map's slice; hole_ratio, loops and the rest as in ``LakeConfig``
+# The fields of each map's slice; hole_ratio, loops and the rest as in ``LakeConfig``.
+MAPS: dict[str, dict[str, Any]] = {
     "random-16": {"size": 16, "hole_ratio": 0.2},
     "random-32": {"size": 32, "hole_ratio": 0.2},
     "maze-33": {"size": 33, "map_family": "maze", "loops": 0.5},

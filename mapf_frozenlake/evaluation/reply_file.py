@@ -76,9 +76,8 @@ class ReplyFile:
 
     def _read(self) -> tuple[int, bool]:
         """Read the file; returns the length of its whole lines in bytes, and whether the last one ends with a line break."""
-        lines = self._content().splitlines(
-            keepends=True
-        )  # line ends of any kind, because an editor may have changed them
+        # Line ends of any kind, because an editor may have changed them.
+        lines = self._content().splitlines(keepends=True)
         if lines and self._is_cut_off(lines[-1], first=len(lines) == 1):
             lines.pop()
         for number, line in enumerate(lines, start=1):

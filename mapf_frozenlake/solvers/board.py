@@ -12,10 +12,8 @@ import numpy as np
 
 from mapf_frozenlake.solvers.bits import add, kernel
 
-ANYWHERE, GOALS_ONLY = (
-    np.bool_(True),
-    np.bool_(False),
-)  # `may_wait`; numba would compile plain True and False separately
+# `may_wait`. Numba would compile plain True and False separately.
+ANYWHERE, GOALS_ONLY = np.bool_(True), np.bool_(False)
 UNREACHABLE = np.int16(32767)
 
 

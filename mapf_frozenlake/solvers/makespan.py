@@ -80,9 +80,8 @@ def searched_makespan(problem, budget):
         return NONE, UNKNOWN, False
     tried = True  # in turn, with waits on goals only
     pairs_known = agents == 1 or len(problem.board.free) > WORDS_FOR_ALL_PAIRS
-    solvable_known = agents == 1 or (
-        agents == 2 and not pairs_known
-    )  # for two agents, the pair's distance is the answer
+    # For two agents, the pair's distance is the answer.
+    solvable_known = agents == 1 or (agents == 2 and not pairs_known)
     while True:
         deadlines, paths = same_deadline(agents, makespan)
         if not tried and plan_in_turn(problem, deadlines, GOALS_ONLY, paths):

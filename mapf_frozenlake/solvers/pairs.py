@@ -74,9 +74,8 @@ def step_back(problem, first, second, may_wait, after, before_first, before_seco
                 for v in range(words):
                     row[v] |= ready[target, v]
                 if swap and not _leaves_elsewhere(board, target, cell, table_after[target]):
-                    bits.remove(
-                        row, target
-                    )  # swap conflict: from there the second could only move to the first's old cell
+                    # swap conflict: from there the second could only move to the first's old cell
+                    bits.remove(row, target)
             bits.remove(row, cell)  # vertex conflict
             for v in range(words):
                 row[v] &= before_second[v]

@@ -123,10 +123,9 @@ def _solve_one(
     instance: Instance, objective: Objective, waits: Waits, budget: int, num_threads: int
 ) -> Solution | SolverBudgetExceeded:
     """Solve one instance without a batch's arrays; with ``num_threads`` above 1, in another thread than the caller's."""
+    # Copies, because an instance's own arrays are read-only: numba would compile everything again for them.
     arrays = (
-        instance.holes.copy()[
-            None
-        ],  # an instance's own arrays are read-only: numba would compile everything again for them
+        instance.holes.copy()[None],
         np.array([instance.height], np.int16),
         np.array([instance.width], np.int16),
         instance.starts.copy()[None],

@@ -283,9 +283,8 @@ class LakeBatch(LakeView):
             self._pool = InstancePool.shared(
                 self._config, max_size=self.max_size, max_agents=self.max_agents, **self._pool_options
             )
-            self._pool_arrays = boards_of(
-                self._pool.arrays, drawn=True
-            )  # kept alive, because the table has its addresses
+            # Kept alive, because the table has its addresses.
+            self._pool_arrays = boards_of(self._pool.arrays, drawn=True)
             self._boards = table_of_boards(self._pool_arrays)
         return self._pool
 

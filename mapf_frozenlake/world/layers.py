@@ -10,11 +10,8 @@ from mapf_frozenlake.world.jit import subkernel
 from mapf_frozenlake.world.state import NOWHERE
 
 ObservationName = Literal["grid", "ego", "compact", "pogema"]
-WINDOW, BOARD, NUMBER = (
-    "window",
-    "board",
-    "number",
-)  # a plane with a number for each cell of the window or of the board; a single number
+# A plane with a number for each cell of the window or of the board; a single number.
+WINDOW, BOARD, NUMBER = "window", "board", "number"
 
 
 class Layer(NamedTuple):

@@ -12,10 +12,8 @@ from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR, NEXT, NOWHERE
 
 _NUM_PLANES = 4  # planes that see_surroundings writes
-_FEW, _WIDE = (
-    16,
-    8,
-)  # with few agents and a wide window, agents are written one by one, which is faster than reading every cell
+# With few agents and a wide window, agents are written one by one, which is faster than reading every cell.
+_FEW, _WIDE = 16, 8
 
 
 class Sight(NamedTuple):

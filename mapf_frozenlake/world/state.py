@@ -20,10 +20,7 @@ EPISODE = np.dtype(
         ("team", np.float64),  # mean reward of the last step over the agents that take part
         ("ahead", np.float64),  # chance that a moving agent goes in its chosen direction; 1: not slippery
         ("throughput", np.float64),  # of the last finished episode: goals reached, over the horizon
-        (
-            "score",
-            np.float64,
-        ),  # of the last finished episode: part of the agents on their goals, without a violation of theirs
+        ("score", np.float64),  # likewise: part of the agents on their goals, without a violation of theirs
         ("horizon", np.int32),
         ("step", np.int32),  # steps taken in this episode
         ("makespan", np.int32),  # least possible makespan, certified; -1 unknown
@@ -78,9 +75,8 @@ class State(NamedTuple):
     targets: NDArray[np.uint32]  # [n, A]: scratch of the joint move
     occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 if free; always agrees with `cells`
     owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 without one, SEVERAL
-    lake: NDArray[
-        np.int16
-    ]  # [n, cells]: number of the connected lake of each cell, 0 without agents; [n, 0] if not needed
+    # [n, cells]: number of the connected lake of each cell, 0 without agents; [n, 0] if not needed.
+    lake: NDArray[np.int16]
     claims: NDArray[np.int16]  # [n, cells]: scratch of the joint move, zeros between steps
     distance: NDArray[np.int16]  # [n, A, cells]: steps to the agent's goal, or FAR; [n, A, 0] if not needed
     events: NDArray[np.int8]  # [n, A]: Event codes of the last step

@@ -26,15 +26,10 @@ ALONE = 0  # instead of an address: one thread takes all envs in one turn
 # The threads' counters, as bytes from the address of the first cache line. Each thread has its own line behind it, whose
 # address identifies the thread.
 _DONE, _ENDED, _BELL_AT, _LINE = 0, 8, 16, 64  # envs that are done; episodes that ended; the bell's address
-_TAKEN, _WHO, _THREADS, _NUMBER = (
-    0,
-    8,
-    16,
-    24,
-)  # in a thread's line: taken of its part, its number, how many threads, which work
-_TURNS_LOG2 = (
-    7  # number of turns, as a power of two: the other threads wait for the last one for at most a hundredth of the work
-)
+# In a thread's line: taken of its part, its number, how many threads, which work.
+_TAKEN, _WHO, _THREADS, _NUMBER = 0, 8, 16, 24
+# Number of turns, as a power of two: the other threads wait for the last one for at most a hundredth of the work.
+_TURNS_LOG2 = 7
 _PATIENCE = 1 << 14  # reads, which take some microseconds, before the thread yields its core
 _LINGERING = 1 << 16  # reads of an idle thread before it sleeps, because waking it takes longer than a short step
 _REMEMBERED = 8  # arrays whose addresses are kept; a batch writes to a few in turn

@@ -18,9 +18,8 @@ class LakeView:
     """n envs of A agent slots, read from a ``State``. Cells are (row, col), -1 in empty slots."""
 
     _state: State
-    _fields: dict[
-        str, NDArray
-    ]  # views of the episodes' scalars by name, because making a view takes as long as ten reads
+    # Views of the episodes' scalars by name, because making a view takes as long as ten reads.
+    _fields: dict[str, NDArray]
 
     def _look_up_fields(self) -> None:
         self._fields = {name: self._state.episode[name] for name in EPISODE.names or ()}
