@@ -172,8 +172,6 @@ class LakeConfig(_Frozen):
             "hole_ratio": hole_ratio,
             "wait_ratio": wait_ratio,
             "min_distance": min_distance,
-        }
-        only |= {
             "map_family": map_family,
             "loops": loops,
             "room_size": room_size,
@@ -236,33 +234,36 @@ def raise_on_impossible(config: LakeConfig) -> None:
             raise ValueError(f"num_agents={count}: between 1 and {MAX_SIZE} agents fit the rules")
         if not 0 <= weight < float("inf"):
             raise ValueError(f"num_agents: the weight {weight} of {count} agents must be 0 or more and finite")
-    if not any(weight > 0 for weight in weights.values()):
+    crowd = max((count for count, weight in weights.items() if weight > 0), default=0)
+    if crowd == 0:
         raise ValueError("num_agents: every count has weight 0; give at least one a weight above 0")
     for size, slice_ in config.slices.items():
-        if slice_.share == 0:
-            continue
-        crowd = max(count for count, weight in weights.items() if weight > 0)
-        width = slice_.width or size
-        cells = size * width
-        if 2 * crowd > cells:
-            enough = next(side for side in range(MIN_SIZE, MAX_SIZE + 1) if side * side >= 2 * crowd)
+        if slice_.share > 0:
+            _raise_on_impossible_slice(size, slice_.width or size, slice_, crowd)
+
+
+def _raise_on_impossible_slice(size: int, width: int, slice_: Slice, crowd: int) -> None:
+    """Refuse lakes of ``size`` rows and ``width`` columns that have no room for ``crowd`` agents, or not by their map or distance."""
+    cells = size * width
+    if 2 * crowd > cells:
+        enough = next(side for side in range(MIN_SIZE, MAX_SIZE + 1) if side * side >= 2 * crowd)
+        raise ValueError(
+            f"num_agents={crowd} on a {size}×{width} lake needs {2 * crowd} cells, there are {cells}: "
+            f"at most {cells // 2} agents, or size ≥ {enough}"
+        )
+    if slice_.map_family != "random":
+        family, knobs = slice_.map_family, (slice_.room_size, slice_.shelf_length, slice_.aisle)
+        ice, wrong = least_ice(family, size, width, *knobs)
+        if wrong:
+            raise ValueError(wrong)
+        if 2 * crowd > ice:
             raise ValueError(
-                f"num_agents={crowd} on a {size}×{width} lake needs {2 * crowd} cells, there are {cells}: "
-                f"at most {cells // 2} agents, or size ≥ {enough}"
+                f"num_agents={crowd} on a {family} of {size}×{width} needs {2 * crowd} cells, it may have only {ice}: "
+                f"at most {ice // 2} agents, or a larger size"
             )
-        if slice_.map_family != "random":
-            family, knobs = slice_.map_family, (slice_.room_size, slice_.shelf_length, slice_.aisle)
-            ice, wrong = least_ice(family, size, width, *knobs)
-            if wrong:
-                raise ValueError(wrong)
-            if 2 * crowd > ice:
-                raise ValueError(
-                    f"num_agents={crowd} on a {family} of {size}×{width} needs {2 * crowd} cells, it may have only {ice}: "
-                    f"at most {ice // 2} agents, or a larger size"
-                )
-        farthest = size + width - 2
-        if slice_.min_distance > farthest:
-            raise ValueError(
-                f"min_distance={slice_.min_distance} on a {size}×{width} lake: cells are at most {farthest} apart; "
-                f"lower it or use a larger size"
-            )
+    farthest = size + width - 2
+    if slice_.min_distance > farthest:
+        raise ValueError(
+            f"min_distance={slice_.min_distance} on a {size}×{width} lake: cells are at most {farthest} apart; "
+            f"lower it or use a larger size"
+        )

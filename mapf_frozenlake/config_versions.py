@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.whole_file import write_whole
@@ -53,11 +51,11 @@ class ConfigFile(ConfigVersions):
             if held["format"] != FORMAT:
                 raise LakeError(f"{self.path} has format {held['format']!r:.20}, this version reads {FORMAT}")
             return int(held["version"]), LakeConfig.model_validate(held["config"])
+        except LakeError:
+            raise
         except FileNotFoundError:
             raise LakeError(f"{self.path} does not exist: give a config to start with") from None
-        except (ValidationError, ValueError, KeyError, TypeError) as error:
-            if isinstance(error, LakeError):
-                raise
+        except (ValueError, KeyError, TypeError) as error:
             raise LakeError(f"{self.path} holds no config and its version: {str(error).splitlines()[0]:.100}") from None
 
     def put(self, config: LakeConfig) -> None:
