@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.feedback import explain, explain_step
 from mapf_frozenlake.text.errors import ParseError
-from mapf_frozenlake.types import Cells, Event, Instance, Plan, Verdict
+from mapf_frozenlake.types import Cells, Instance, Plan, Verdict
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,6 @@ class TurnEvent:
 
 LakeEvent = PlanEvent | TurnEvent
 LakeAugmenter = Callable[[LakeEvent], str | None]
-
-
-def turn_event(
-    action: str,
-    result: str,
-    instance: Instance,
-    before: Cells,
-    moves: NDArray[np.int64] | ParseError,
-    events: NDArray[np.int8],
-    goals: Cells | None = None,
-) -> TurnEvent:
-    """The event of a step, which says whether something went wrong. ``goals`` are those of the instance, unless given."""
-    error = isinstance(moves, ParseError) or bool((events != Event.NONE).any())
-    return TurnEvent(action, result, error, instance, before, instance.goals if goals is None else goals, moves, events)
 
 
 def augment(event: LakeEvent) -> str | None:

@@ -33,7 +33,6 @@ class Controller:
             )
         shape = batch.observation.shape[1:]
         self._seen = (int(np.prod(shape)),) if flat else shape
-        self._joint = (batch.max_agents,)
         self.flat, self.discrete = flat, discrete
         self.observation_space = space_of(batch.observation_name, self._seen, batch.dtype)
         self.action_space: spaces.Space = (

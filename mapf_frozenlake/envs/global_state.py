@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.world.batch import LakeBatch
 
-EXTRA = 1  # the time
-
 
 def compact_space(batch: LakeBatch) -> spaces.Box:
     """float32[max_size² + 4 · A + 1], all within [-1, 1]."""
-    return spaces.Box(-1.0, 1.0, (batch.max_size**2 + 4 * batch.max_agents + EXTRA,), np.float32)
+    return spaces.Box(-1.0, 1.0, (batch.max_size**2 + 4 * batch.max_agents + 1,), np.float32)
 
 
 def compact_state(batch: LakeBatch, env: int = 0) -> NDArray[np.float32]:

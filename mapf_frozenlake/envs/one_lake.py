@@ -29,25 +29,30 @@ def env_kwargs_of(batch: LakeBatch) -> dict[str, Any]:
     }
 
 
-class OneLake:
-    """Make a batch of one, and a recorder if there is a render_mode."""
+class TakesConfigs:
+    """The config of a batch, which may change between episodes."""
 
     batch: LakeBatch
-    _recorder: Recorder | None
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Use this config from the next reset on; the spaces stay."""
+        """Use this config from each lake's next reset on; the spaces stay."""
         self.batch.set_config(as_config(config))
 
     def get_config(self) -> LakeConfig:
         return self.batch.get_config()
 
+    set_task, get_task = set_config, get_config  # RLlib's names
+
+
+class OneLake(TakesConfigs):
+    """Make a batch of one, and a recorder if there is a render_mode."""
+
+    _recorder: Recorder | None
+
     @property
     def env_kwargs(self) -> dict[str, Any]:
         """Arguments of environments with the same observations."""
         return env_kwargs_of(self.batch)
-
-    set_task, get_task = set_config, get_config  # RLlib's names
 
     @property
     def positions(self) -> NDArray:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from mapf_frozenlake.config import RULES, LakeConfig, Slice
 from mapf_frozenlake.errors import LakeError, UnknownArgument
+from mapf_frozenlake.maps import from_desc
 from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.batch import LakeBatch
 
@@ -161,8 +162,6 @@ def _fixed_board(desc: str | Sequence[str] | None, instance: Any) -> Instance | 
         raise LakeError("desc and instance both give the board: give one of them")
     if desc is None:
         return None if instance is None else as_instance(instance)
-    from mapf_frozenlake.maps import from_desc
-
     return from_desc(desc)
 
 

@@ -107,6 +107,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         self._mask_in, self._state_name = action_mask, state
         self.batch = options_from(given, also=PARALLEL).make_batch(1)
         self.possible_agents = [f"agent_{slot}" for slot in range(self.batch.max_agents)]
+        self._slots = {agent: slot for slot, agent in enumerate(self.possible_agents)}
         self.agents: list[str] = []
         shape = self.batch.observation.shape[2:]
         if self.batch.observation_name == "compact":
@@ -160,16 +161,15 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
             )
         joint = np.full((1, self.batch.max_agents), Action.WAIT, np.int64)
         for agent, action in actions.items():
-            joint[0, self.possible_agents.index(agent)] = action
+            joint[0, self._slots[agent]] = action
         _, rewards, terminated, truncated, events = self.batch.step(joint)
-        live = self.agents
-        slots = [self.possible_agents.index(agent) for agent in live]
+        live = {agent: self._slots[agent] for agent in self.agents}
         over = bool(terminated[0] or truncated[0])
         # Under on_goal="finish", an agent that has left the board is terminated before the others; in a fixed roster it stays.
         left = dict.fromkeys(live, False)
         if not self.fixed_roster:
-            left = {agent: not self.batch.active[0, slot] for agent, slot in zip(live, slots)}
-        infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, slot])} for agent, slot in zip(live, slots)}
+            left = {agent: not self.batch.active[0, slot] for agent, slot in live.items()}
+        infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, slot])} for agent, slot in live.items()}
         if over:
             came_of_it = outcome(self.batch)
             infos = {agent: info | came_of_it for agent, info in infos.items()}
@@ -182,7 +182,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         self.agents = [] if over else [agent for agent in live if not left[agent]]
         return (
             seen,
-            {agent: float(rewards[0, slot]) for agent, slot in zip(live, slots)},
+            {agent: float(rewards[0, slot]) for agent, slot in live.items()},
             {agent: bool(terminated[0]) or left[agent] for agent in live},
             {agent: bool(truncated[0]) and not left[agent] for agent in live},
             infos,
@@ -192,7 +192,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         """The observations of all agents; puts the masks into the infos if ``action_mask`` is "info"."""
         rows = self.batch.observation[0]
         whole = self.batch.observation_name == "compact"
-        slots = {agent: self.possible_agents.index(agent) for agent in self.agents}
+        slots = {agent: self._slots[agent] for agent in self.agents}
         seen = {
             agent: np.roll(rows, -slot, axis=0).ravel() if whole else rows[slot].copy() for agent, slot in slots.items()
         }

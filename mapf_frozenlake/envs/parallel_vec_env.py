@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER
+from mapf_frozenlake.envs.one_lake import TakesConfigs
 from mapf_frozenlake.envs.options import Choose, Sizes, given_among
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError
@@ -37,7 +38,7 @@ def parallel_vec_env(
     return MAPFFrozenLakeAgentsVectorEnv(1 if lakes is None else lakes, **kwargs)
 
 
-class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
+class MAPFFrozenLakeAgentsVectorEnv(TakesConfigs, VectorEnv[NDArray, NDArray, NDArray]):
     """``num_lakes`` lakes of A slots as ``num_envs = num_lakes · A`` rows: row ``lake · A + slot``.
 
     The agents of a lake begin and end together. ``info["active"]`` is False in the rows of empty slots: they see zeros and get
@@ -162,15 +163,6 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[num_envs, 5]: False if an action leaves the board; in an empty slot only WAIT is True."""
         return self._rows(self.batch.action_masks()).copy()
-
-    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Use this config from each lake's next reset on; the spaces stay."""
-        self._lakes.set_config(config)
-
-    def get_config(self) -> LakeConfig:
-        return self._lakes.get_config()
-
-    set_task, get_task = set_config, get_config  # RLlib's names
 
     def render(self) -> tuple[Any, ...] | None:
         """A picture or text for each lake."""

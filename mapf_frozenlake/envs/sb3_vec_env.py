@@ -26,7 +26,6 @@ from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
 SUCCESS_KEYS = ("success", "valid", "optimal")
-_NOBODY = np.zeros(0, np.bool_)
 Indices = int | Sequence[int] | None
 
 
@@ -166,7 +165,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         outcome = {name: final[name][row] for name in SUCCESS_KEYS}
         outcome["is_success"] = outcome[self._success_key]
         outcome |= {"slice": final["slice"][row], "score": float(final["score"][row])}
-        if final.get("_throughput", _NOBODY)[row : row + 1].any():
+        if "throughput" in final and final["_throughput"][row]:
             outcome["throughput"] = float(final["throughput"][row])
         elapsed = round(time.time() - self._began, 6)
         return outcome | {

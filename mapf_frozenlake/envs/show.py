@@ -1,4 +1,4 @@
-"""The episode's snapshots, for an env that renders. The renderers themselves are imported at first use."""
+"""The episode's snapshots, for an env that renders."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.render import Window, ansi, rgb_array, save_animation
 from mapf_frozenlake.world.snapshot import Snapshot
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
@@ -31,7 +32,7 @@ class Recorder:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self.snapshots: list[Snapshot] = []
-        self._window: Any = None
+        self._window: Window | None = None
 
     def begin(self, snapshot: Snapshot) -> None:
         self.snapshots = []
@@ -44,18 +45,17 @@ class Recorder:
 
     def frame(self) -> Any:
         """The newest snapshot as text, as an image, or on the screen."""
-        from mapf_frozenlake import render
-
         if not self.snapshots:
             raise LakeError("render before reset: there is no episode to show; call reset first")
         newest = replace(self.snapshots[-1], trails=self._way())
         if self.mode == "ansi":
-            return render.ansi(newest)
+            return ansi(newest)
         if self.mode == "rgb_array":
-            return render.rgb_array(newest)
+            return rgb_array(newest)
         if self._window is None:
-            self._window = render.Window(fps=RENDER_FPS)
-        return self._window.show(newest)
+            self._window = Window(fps=RENDER_FPS)
+        self._window.show(newest)
+        return None
 
     def frames(self) -> list[Snapshot]:
         """The film so far, each frame with the trails up to it."""
@@ -68,9 +68,7 @@ class Recorder:
         return np.stack([snapshot.positions for snapshot in self.snapshots])
 
     def save(self, path: str | Path) -> None:
-        from mapf_frozenlake import render
-
-        render.save_animation(path, self.frames())
+        save_animation(path, self.frames())
 
     def close(self) -> None:
         if self._window is not None:

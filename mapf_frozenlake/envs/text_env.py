@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.error import CustomSpaceError
 from gymnasium.vector.utils import create_shared_memory
 
-from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, augment, turn_event
+from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, TurnEvent, augment
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable, outcome
 from mapf_frozenlake.envs.gym_env import understand_reset
@@ -19,6 +19,7 @@ from mapf_frozenlake.envs.options import Choose, Sizes, as_config, given_among, 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.judge import judge
 from mapf_frozenlake.map_families import MapFamily
+from mapf_frozenlake.render import ansi
 from mapf_frozenlake.text import (
     STYLES,
     ParseError,
@@ -143,9 +144,9 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             raise LakeError("no episode is running: call reset first")
         if not isinstance(action, str):
             raise LakeError(f"an action of type {type(action).__name__}: give the reply as a string")
-        return (
-            self._judge_plan(action, self.instance) if self.mode == "plan" else self._take_turn(action, self.instance)
-        )
+        if self.mode == "plan":
+            return self._judge_plan(action, self.instance)
+        return self._take_turn(action, self.instance)
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
         """Use this config from the next reset on."""
@@ -161,9 +162,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     def render(self) -> str:  # type: ignore[override]
         if self.render_mode is None:
             raise LakeError("render_mode=None: make the env with render_mode='ansi' to render")
-        from mapf_frozenlake import render
-
-        return render.ansi(self.batch.snapshot(0))
+        return ansi(self.batch.snapshot(0))
 
     def _judge_plan(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:
         plan = parse_plan(reply, instance.num_agents)
@@ -187,31 +186,31 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         return hint or result, plan_reward(self._rules.reward, instance, plan, verdict), True, False, info
 
     def _take_turn(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        read = parse_moves(reply, instance.num_agents)
+        batch, agents = self.batch, instance.num_agents
+        read = parse_moves(reply, agents)
         unread = isinstance(read, ParseError)
         self._unread += unread
-        moves = np.full(self.batch.max_agents, Action.WAIT, dtype=np.int64)
+        joint = np.full(batch.max_agents, Action.WAIT, dtype=np.int64)
         if not isinstance(read, ParseError):
-            moves[: instance.num_agents] = read
-        before, aims = self.batch.positions[0, : instance.num_agents], self.batch.goals[0, : instance.num_agents]
-        stepped = self.batch.step(moves[None])
-        team, events = self.batch.team_reward.copy(), stepped.events[0].copy()
-        terminated, truncated = bool(stepped.terminated[0]), bool(stepped.truncated[0])
-        self._over = terminated or truncated
+            joint[:agents] = read
+        before, aims = batch.positions[0, :agents], batch.goals[0, :agents]
+        _, _, terminated, truncated, events = batch.step(joint[None])
+        self._over = bool(terminated[0] or truncated[0])
         info: dict[str, Any] = {"parse_error": str(read) if unread else None, "actions": None if unread else read}
-        info["events"] = events
+        info["events"] = events[0].copy()
         if self._over:
-            info |= outcome(self.batch)
+            info |= outcome(batch)
             if self._unread:
                 info |= {"valid": False, "score": 0.0, "optimal": None if info["optimal"] is None else False}
-        step, horizon = int(self.batch.step_count[0]), int(self.batch.horizon[0])
-        positions = self.batch.positions[0, : instance.num_agents]
-        goals = self.batch.goals[0, : instance.num_agents] if self._rules.on_goal == "next" else None
-        result = state_text(instance, positions, step, horizon, self.style, goals)
-        made = read if isinstance(read, ParseError) else moves[: instance.num_agents]
-        hint = self._hint(turn_event(reply, result, instance, before, made, events[: instance.num_agents], aims))
+        goals = batch.goals[0, :agents] if self._rules.on_goal == "next" else None
+        step, horizon = int(batch.step_count[0]), int(batch.horizon[0])
+        result = state_text(instance, batch.positions[0, :agents], step, horizon, self.style, goals)
+        moves, happened = read if isinstance(read, ParseError) else joint[:agents], info["events"][:agents]
+        error = unread or bool(happened.any())
+        hint = self._hint(TurnEvent(reply, result, error, instance, before, aims, moves, happened))
         observation = f"{hint}\n{result}" if hint else result
-        return observation, 0.0 if unread else float(team[0]), terminated, truncated, info
+        paid = 0.0 if unread else float(batch.team_reward[0])
+        return observation, paid, bool(terminated[0]), bool(truncated[0]), info
 
     def _refuse(self, config: LakeConfig) -> None:
         if config.is_slippery:

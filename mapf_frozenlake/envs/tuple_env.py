@@ -106,11 +106,11 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         """The ``state`` of the PettingZoo interface."""
         return self.lake.state()
 
-    def set_config(self, config: Any) -> None:
+    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
         """Use this config from the next reset on; the spaces stay."""
         self.lake.set_config(config)
 
-    def get_config(self) -> Any:
+    def get_config(self) -> LakeConfig:
         return self.lake.get_config()
 
     def render(self) -> Any:

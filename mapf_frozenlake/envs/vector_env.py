@@ -14,7 +14,8 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.lending import Lending
-from mapf_frozenlake.envs.options import Choose, Sizes, as_config, given_among, options_from
+from mapf_frozenlake.envs.one_lake import TakesConfigs
+from mapf_frozenlake.envs.options import Choose, Sizes, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
@@ -33,7 +34,7 @@ _NO_SLICE = np.array(None, dtype=object)
 _OPTIMAL = np.array([False, True, None], dtype=object)  # indexed by the batch's code: 0, 1, -1
 
 
-class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
+class MAPFFrozenLakeVectorEnv(TakesConfigs, Recordable, VectorEnv[NDArray, NDArray, NDArray]):
     """``num_envs`` lakes. Env i with reset seed s plays what a single env with seed s + i plays.
 
     The caller may keep observations: each is written to an array of its own. ``copy=False`` returns the
@@ -149,8 +150,10 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             raise
         over = result.terminated | result.truncated
         for env, recorder in enumerate(self._recorders):
-            begins = not moved[env] or (over[env] and self.autoreset_mode is AutoresetMode.SAME_STEP)
-            self._record(recorder, env, actions[env], begins=begins)
+            if not moved[env] or (over[env] and self.autoreset_mode is AutoresetMode.SAME_STEP):
+                recorder.begin(self.batch.snapshot(env))
+            else:
+                recorder.add(self.batch.snapshot(env, actions[env]))
         return self._seen(), batch.team_reward.copy(), result.terminated, result.truncated, self._info(moved, over)
 
     def _info(self, moved: NDArray[np.bool_], over: NDArray[np.bool_]) -> dict[str, Any]:
@@ -194,12 +197,6 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             self.batch.write_to(new)
         return before
 
-    def _record(self, recorder: Recorder, env: int, actions: NDArray, *, begins: bool) -> None:
-        if begins:
-            recorder.begin(self.batch.snapshot(env))
-        else:
-            recorder.add(self.batch.snapshot(env, actions))
-
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[num_envs, A, 5] (bool[num_envs, 5] of a discrete action): False if an action leaves the board; in an
         empty slot only WAIT is True."""
@@ -219,15 +216,6 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
     def instances(self) -> InstanceSet:
         """The boards of the running episodes, one per env."""
         return InstanceSet.from_instances(self.batch.instance(env) for env in range(self.num_envs))
-
-    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Use this config from each env's next reset on; the spaces stay."""
-        self.batch.set_config(as_config(config))
-
-    def get_config(self) -> LakeConfig:
-        return self.batch.get_config()
-
-    set_task, get_task = set_config, get_config  # RLlib's names
 
     def render(self) -> tuple[Any, ...] | None:
         if self.render_mode is None:
