@@ -68,9 +68,7 @@ Shape = Box | Disc | Line | Polygon | Label
 
 def scene(snapshot: Snapshot) -> Iterator[Shape]:
     """All shapes of one moment, from the ice up."""
-    yield from lake(snapshot.holes)
-    for agent, (row, col) in enumerate(snapshot.starts.tolist()):
-        yield from start_mark(agent, col + 0.5, row + 0.5)
+    yield from ground(snapshot)
     for agent, (row, col) in enumerate(snapshot.goals.tolist()):
         if row >= 0:
             yield from goal_flag(agent, col + 0.5, row + 0.5)
@@ -88,7 +86,14 @@ def scene(snapshot: Snapshot) -> Iterator[Shape]:
         yield from alarm(event, col + 0.5, row + 0.5, action)
 
 
-def lake(holes: BoolGrid) -> Iterator[Shape]:
+def ground(snapshot: Snapshot) -> Iterator[Shape]:
+    """The part of a scene that stays the same in a film: the lake, and where the agents began."""
+    yield from _lake(snapshot.holes)
+    for agent, (row, col) in enumerate(snapshot.starts.tolist()):
+        yield Disc(col + 0.5, row + 0.5, 0.4, stroke=palette.agent_colour(agent), stroke_width=0.04, opacity=0.45)
+
+
+def _lake(holes: BoolGrid) -> Iterator[Shape]:
     """Ice tiles, water where the holes are, numbers along the edges."""
     height, width = holes.shape
     yield Box(-MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN, palette.PAPER)
@@ -110,10 +115,6 @@ def lake(holes: BoolGrid) -> Iterator[Shape]:
         yield Label(-0.3, row + 0.5, str(row), 0.3, palette.FRAME)
     for col in range(0, width, step):
         yield Label(col + 0.5, -0.3, str(col), 0.3, palette.FRAME)
-
-
-def start_mark(agent: int, x: float, y: float) -> Iterator[Shape]:
-    yield Disc(x, y, 0.4, stroke=palette.agent_colour(agent), stroke_width=0.04, opacity=0.45)
 
 
 def goal_flag(agent: int, x: float, y: float) -> Iterator[Shape]:

@@ -19,9 +19,8 @@ from mapf_frozenlake.render.scene import (
     alarm,
     figure,
     goal_flag,
-    lake,
+    ground,
     scene,
-    start_mark,
     trail,
 )
 from mapf_frozenlake.world.snapshot import Snapshot
@@ -39,10 +38,7 @@ def animated_svg(frames: Sequence[Snapshot], seconds_per_step: float = 0.6) -> s
     """A film of the frames as one SVG document: agents glide, trails grow, violations flash in their step."""
     first = frames[0]
     clock = _Clock(len(frames), seconds_per_step)
-    ground: list[Shape] = list(lake(first.holes))
-    for agent, (row, col) in enumerate(first.starts.tolist()):
-        ground += start_mark(agent, col + 0.5, row + 0.5)
-    parts = [_element(shape) for shape in ground]
+    parts = [_element(shape) for shape in ground(first)]
     agents = range(len(first.positions))
     parts += [_flags(frames, agent, clock) for agent in agents]
     parts += [_moving_trail(frames, agent, clock) for agent in agents]

@@ -11,8 +11,8 @@ from mapf_frozenlake.world.snapshot import Snapshot
 class Window:
     """Opens with the first picture, keeps the frame rate, and closes on ``close`` or with its owner."""
 
-    def __init__(self, title: str = "MAPF-FrozenLake", fps: float = 4) -> None:
-        self.title, self.fps = title, fps
+    def __init__(self, fps: float = 4) -> None:
+        self.fps = fps
         self._pygame: Any = None
         self._screen: Any = None
         self._clock: Any = None
@@ -26,7 +26,7 @@ class Window:
             self._clock = self._pygame.time.Clock()
         if self._screen is None or self._screen.get_size() != size:
             self._screen = self._pygame.display.set_mode(size)
-            self._pygame.display.set_caption(self.title)
+            self._pygame.display.set_caption("MAPF-FrozenLake")
         self._pygame.event.pump()
         self._screen.blit(self._pygame.surfarray.make_surface(pixels.swapaxes(0, 1)), (0, 0))
         self._pygame.display.flip()
