@@ -27,7 +27,7 @@ def first_variants() -> frozenset[str]:
 def first_tools(package: Package) -> frozenset[str]:
     chosen: set[str] = set()
     for class_name in TOOL_CLASSES:
-        names = sorted(document["name"] for document in documents(package.root, package.docs_file(class_name)))
+        names = sorted(document["name"] for document in documents(package, class_name))
         chosen.update(random.Random(f"{SEED} {class_name}").sample(names, len(names) // 2))
     return frozenset(chosen)
 

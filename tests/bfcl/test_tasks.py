@@ -3,7 +3,7 @@
 import pytest
 
 from envtuning.worlds.bfcl.package import SPLITS
-from envtuning.worlds.bfcl.tasks import _load_tasks, documents, find_task, load_tasks, scenario_of
+from envtuning.worlds.bfcl.tasks import documents, find_task, load_tasks, scenario_of
 
 
 def test_every_task_is_found_by_its_id_and_its_number_is_its_scenario(v4):
@@ -33,7 +33,7 @@ def test_an_unknown_split_is_refused_with_those_that_there_are(v4):
 @pytest.mark.parametrize("split", SPLITS)
 def test_a_turn_offers_every_tool_of_the_tasks_classes_but_those_excluded_or_held_back_until_later(v4, split):
     for task in load_tasks(v4, split)[::10]:
-        every = [tool["name"] for name in task.classes for tool in documents(v4.root, v4.docs_file(name))]
+        every = [tool["name"] for name in task.classes for tool in documents(v4, name)]
         for turn in range(task.turns):
             later = {name for since, names in task.held_back.items() for name in names if turn < since}
             assert task.hidden(turn) == task.excluded | later
@@ -56,8 +56,14 @@ def test_the_plan_is_the_ground_truth_and_turns_without_it_are_not_checked(v4):
 
 def test_questions_and_answers_belong_together_one_to_one(v4, tmp_path):
     questions, answers = (v4.data_file("base", answers=kind).read_text().splitlines() for kind in (False, True))
-    for name, kept in (("short", answers[:1]), ("other", answers[1::-1])):
-        (tmp_path / "questions").write_text("\n".join(questions[:2]))
-        (tmp_path / name).write_text("\n".join(kept))
+    files = {False: tmp_path / "questions", True: tmp_path / "answers"}
+    files[False].write_text("\n".join(questions[:2]))
+
+    class Files:
+        def data_file(self, split, *, answers=False):
+            return files[answers]
+
+    for kept in (answers[:1], answers[1::-1]):
+        files[True].write_text("\n".join(kept))
         with pytest.raises((ValueError, AssertionError), match=r"shorter|same order"):
-            _load_tasks(tmp_path / "questions", tmp_path / name, "base")
+            load_tasks(Files(), "base")

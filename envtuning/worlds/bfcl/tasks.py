@@ -64,11 +64,15 @@ class Task:
         return [document for document in _documents(package, self.classes) if document["name"] in names]
 
 
+@cache
 def load_tasks(package: Package, split: str) -> tuple[Task, ...]:
     """The 200 tasks of a split, by scenario. Raises ``ValueError`` for an unknown split."""
     if split not in SPLITS:
         raise ValueError(f"split={split!r}: give one of {', '.join(SPLITS)}")
-    return _load_tasks(package.data_file(split), package.data_file(split, answers=True), split)
+    entries, answers = _lines(package.data_file(split)), _lines(package.data_file(split, answers=True))
+    tasks = tuple(_task(entry, answer, split) for entry, answer in zip(entries, answers, strict=True))
+    assert [task.scenario for task in tasks] == list(range(len(tasks))), "a task's number is its place in the file"
+    return tasks
 
 
 def find_task(package: Package, task_id: str) -> Task:
@@ -86,15 +90,7 @@ def scenario_of(task_id: str) -> int:
     return int(task_id.rsplit("_", 1)[1])
 
 
-@cache
-def _load_tasks(questions_file: Path, answers_file: Path, split: Split) -> tuple[Task, ...]:
-    entries, answers = _lines(questions_file), _lines(answers_file)
-    tasks = tuple(_task(entry, answer, split) for entry, answer in zip(entries, answers, strict=True))
-    assert [task.scenario for task in tasks] == list(range(len(tasks))), "a task's number is its place in the file"
-    return tasks
-
-
-def _lines(file: Any) -> list[dict[str, Any]]:
+def _lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
@@ -115,20 +111,15 @@ def _task(entry: dict[str, Any], answer: dict[str, Any], split: Split) -> Task:
 
 
 @cache
-def documents(package_root: Any, file: Any) -> tuple[dict[str, Any], ...]:
+def documents(package: Package, class_name: str) -> tuple[dict[str, Any], ...]:
     """The documents of one tool class, as the benchmark shows them to an agent."""
-    return tuple(_lines(file))
+    return tuple(_lines(package.docs_file(class_name)))
 
 
 def _documents(package: Package, classes: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [document for name in classes for document in documents(package.root, package.docs_file(name))]
+    return [document for name in classes for document in documents(package, name)]
 
 
-_offers: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-
-
+@cache
 def _offered(package: Package, classes: tuple[str, ...], hidden: frozenset[str]) -> list[dict[str, Any]]:
-    key = (package.root, classes, hidden)
-    if key not in _offers:
-        _offers[key] = [document for document in _documents(package, classes) if document["name"] not in hidden]
-    return _offers[key]
+    return [document for document in _documents(package, classes) if document["name"] not in hidden]

@@ -57,7 +57,7 @@ def ground_truth_tokens(package: Package) -> frozenset[str]:
             for call in (call for turn in task.plan for call in turn):
                 for value in (*call.positional, *call.named.values()):
                     told |= telling_words(str(value))
-    public = " ".join(str(tool) for name in TOOL_CLASSES for tool in documents(package.root, package.docs_file(name)))
+    public = " ".join(str(tool) for name in TOOL_CLASSES for tool in documents(package, name))
     return frozenset(told - {word.lower() for word in _WORD.findall(public)})
 
 
@@ -67,4 +67,4 @@ def telling_words(text: str) -> set[str]:
 
 @lru_cache(maxsize=2)
 def tool_names(package: Package) -> frozenset[str]:
-    return frozenset(tool["name"] for name in TOOL_CLASSES for tool in documents(package.root, package.docs_file(name)))
+    return frozenset(tool["name"] for name in TOOL_CLASSES for tool in documents(package, name))
