@@ -28,6 +28,11 @@ class TurnRecord:
     ended: bool = True  # False: the limit of steps ended it
 
     @property
+    def passed(self) -> bool:
+        """Whether it was ended, and is right if it has ground truth."""
+        return self.ended and (self.check is None or self.check.right)
+
+    @property
     def calls(self) -> int:
         return sum(len(step) for step in self.steps)
 
@@ -43,7 +48,7 @@ def syntax(turns: Sequence[TurnRecord], checked_turns: int) -> float:
 
 
 def turn_progress(turn: TurnRecord) -> float:
-    return float(turn.check is not None and turn.check.right and turn.ended)
+    return float(turn.check is not None and turn.passed)
 
 
 def turn_syntax(turn: TurnRecord) -> float:
@@ -56,4 +61,4 @@ def turn_syntax(turn: TurnRecord) -> float:
 
 def success(turns: Sequence[TurnRecord], all_turns: int) -> bool:
     """The official checker's rule: every turn was ended, and every turn with ground truth is right."""
-    return len(turns) == all_turns and all(turn.ended and (turn.check is None or turn.check.right) for turn in turns)
+    return len(turns) == all_turns and all(turn.passed for turn in turns)

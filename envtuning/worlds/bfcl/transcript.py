@@ -45,16 +45,11 @@ def transcript(
         lines.append(f"Agent: {reply}")
         if len(talk.records) == judged:
             lines += [f"  {line}" for line in talk.said.splitlines()]
-        elif failure_of(talk) not in (None, "said_nothing") or _is_wrong(talk):
+        elif not talk.records[-1].passed:
             break
         else:
             lines = [f"User (turn {talk.turn + 1}): {talk.said}"]
     return "\n".join(_short(lines)), _explanation(task, talk)
-
-
-def _is_wrong(talk: Conversation) -> bool:
-    check = talk.records[-1].check
-    return check is not None and not check.right
 
 
 def _explanation(task: Task, talk: Conversation) -> str:
