@@ -10,6 +10,8 @@ import copy
 import decimal
 import inspect
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -51,11 +53,8 @@ class Toolbox:
                         setattr(instance, attribute, own)
             self.instances[class_name] = instance
             for name, defaults in _public_methods(tool_class).items():
-                self._methods[name] = (
-                    class_name,
-                    instance,
-                    defaults,
-                )  # if two classes have a tool of this name, the later one counts
+                # If two classes have a tool of this name, the later one counts.
+                self._methods[name] = (class_name, instance, defaults)
 
     @property
     def names(self) -> list[str]:
@@ -78,11 +77,7 @@ class Toolbox:
         # Copies, because the tools keep their arguments.
         positional, named = copy.deepcopy(call.positional), copy.deepcopy(named)
         try:
-            if class_name == "MathAPI":
-                with decimal.localcontext(), _mpmath_context():
-                    returned = method(*positional, **named)
-                    text = _as_text(returned)
-            else:
+            with _own_precision() if class_name == "MathAPI" else nullcontext():
                 returned = method(*positional, **named)
                 text = _as_text(returned)
         except Exception as error:  # the agent's mistake, in the benchmark's own words
@@ -140,8 +135,10 @@ def _message(error: Exception) -> str:
         return type(error).__name__
 
 
-def _mpmath_context() -> Any:
-    """Restores mpmath's precision afterwards: the maths tool sets it for the whole process."""
+@contextmanager
+def _own_precision() -> Iterator[None]:
+    """The maths tool sets the precision of decimal and mpmath for the whole process: it is restored afterwards."""
     import mpmath
 
-    return mpmath.workdps(mpmath.mp.dps)
+    with decimal.localcontext(), mpmath.workdps(mpmath.mp.dps):
+        yield
