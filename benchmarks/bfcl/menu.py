@@ -21,7 +21,8 @@ from envtuning.worlds.bfcl.prompts import USER
 from envtuning.worlds.bfcl.scripted import named_plan
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.bfcl.tools import Result
-from envtuning.worlds.bfcl.world import BFCLWorld, TrainingEnv, excluded_in, settings_of
+from envtuning.worlds.bfcl.world import BFCLWorld, TrainingEnv, settings_of
+from envtuning.worlds.world import fingerprints_of
 
 DONE = "That is all I can do here."
 HEADING = "You can say:"
@@ -67,7 +68,7 @@ class MenuWorld(BFCLWorld):
     def make_env(
         self, config: BFCLConfig, *, exclude: Sequence[Any] = (), capacity: Any = None, seed: int = 0
     ) -> TrainingEnv:
-        return MenuTrainingEnv(self, config, excluded_in(exclude), seed)
+        return MenuTrainingEnv(self, config, fingerprints_of(exclude), seed)
 
     def play_env(self, config: BFCLConfig) -> BFCLMultiTurnEnv:
         return MenuEnv(version=self.version, path=self.path, **settings_of(config))

@@ -20,6 +20,7 @@ from envtuning.exam.world import ExamWorld, said
 from envtuning.outcomes import Tally
 from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee
 from envtuning.worlds.text_player import Messages
+from envtuning.worlds.world import fingerprints_of
 
 
 @reads({"training": PLAIN})
@@ -37,7 +38,7 @@ class ExamTrainee(Trainee):
     ) -> None:  # fmt: skip
         start = Start(world.root, seed if training is None else training)
         self.world, self.session = world, Session(world.family, [start])
-        taken = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        taken = fingerprints_of(exclude)
         self.session.tasks = [HeldOut(world, taken)]
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -113,7 +113,7 @@ def apportioned(shares: Mapping[str, float], count: int) -> dict[str, int]:
     """``count`` cases dealt by share, by largest remainders."""
     exact = {name: share * count for name, share in shares.items()}
     dealt = {name: int(value) for name, value in exact.items()}
-    by_remainder: Sequence[str] = sorted(exact, key=lambda name: dealt[name] - exact[name])
+    by_remainder = sorted(exact, key=lambda name: dealt[name] - exact[name])
     for name in by_remainder[: count - sum(dealt.values())]:
         dealt[name] += 1
     return dealt

@@ -10,7 +10,7 @@ import gymnasium as gym
 
 from envtuning.worlds.gym_cases import PATIENCE, TRAINING_SEEDS, digest
 from envtuning.worlds.gym_task import GymTask
-from envtuning.worlds.world import Cases, InfeasibleConfig
+from envtuning.worlds.world import Cases, InfeasibleConfig, fingerprints_of
 
 
 class TrainingEnv(gym.Env):
@@ -22,7 +22,7 @@ class TrainingEnv(gym.Env):
 
     def __init__(self, world: GymTask[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
         self.world, self.config = world, deepcopy(config)  # the caller may change its own later
-        self.held_out = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        self.held_out = fingerprints_of(exclude)
         self.envs = make_envs(world, self.config)
         self._next: tuple[Any, dict[str, gym.Env]] | None = None
         self._shares = world.slices(self.config)

@@ -6,10 +6,10 @@ You write a pydantic config, ``about`` and ``make(config, slice)``, and, where t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any, TypeVar
 
 import gymnasium as gym
@@ -17,12 +17,12 @@ from pydantic import BaseModel
 
 from engineers.knobs import dump
 from engineers.report import FailureCase
-from envtuning.worlds.episodes import by_slice
+from envtuning.worlds.episodes import by_slice, rates
 from envtuning.worlds.gym_cases import HELD_OUT_SEEDS, TRAINING_SEEDS, GymCases, apportioned, digest, draw_cases
 from envtuning.worlds.gym_player import GymEpisode, play_cases
 from envtuning.worlds.gym_task import GymTask
-from envtuning.worlds.gym_training import TrainingEnv, make_envs
-from envtuning.worlds.world import Cases, Purpose, TooFewCases
+from envtuning.worlds.gym_training import TrainingEnv, close_all, make_envs
+from envtuning.worlds.world import Cases, Purpose, TooFewCases, fingerprints_of
 
 C = TypeVar("C", bound=BaseModel)
 
@@ -41,32 +41,25 @@ class GymWorld(GymTask[C]):
             pass
 
     def draw(self, config: C, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Cases]) -> GymCases:
-        taken = frozenset().union(*(cases.fingerprints() for cases in exclude))
-        shares = self.slices(config)
-        probing = purpose == "probe"
-        wanted = apportioned(shares, per_slice * len(shares)) if probing else dict.fromkeys(shares, per_slice)
+        taken, shares = fingerprints_of(exclude), self.slices(config)
         with self.envs(config) as envs:
 
             def fingerprint_of(name: str, number: int) -> str:
                 envs[name].reset(seed=number)
                 return digest(self.fingerprint(envs[name], number))
 
-            seeds = TRAINING_SEEDS if probing else HELD_OUT_SEEDS
-            found = draw_cases(wanted, fingerprint_of, seed=seed, seeds=seeds, taken=taken, distinct=not probing)
-            if not probing:
+            drawn = partial(draw_cases, fingerprint_of=fingerprint_of, seed=seed)
+            if purpose == "probe":
+                wanted = apportioned(shares, per_slice * len(shares))
+                found = drawn(wanted, seeds=TRAINING_SEEDS, taken=taken, distinct=False)
+            else:
+                found = drawn(dict.fromkeys(shares, per_slice), seeds=HELD_OUT_SEEDS, taken=taken, distinct=True)
                 held_out = taken | {case.fingerprint for case in found}
-                self._raise_unless_left(fingerprint_of, dict.fromkeys(shares, 1), seed, held_out)
+                try:
+                    drawn(dict.fromkeys(shares, 1), seeds=TRAINING_SEEDS, taken=held_out, distinct=False)
+                except TooFewCases as error:
+                    raise TooFewCases(f"nothing would be left to train on: {error}") from error
         return GymCases(dump(config), tuple(found))
-
-    @staticmethod
-    def _raise_unless_left(
-        fingerprint_of: Any, wanted: Mapping[str, int], seed: int, held_out: frozenset[Hashable]
-    ) -> None:
-        """Refuse a world that has no case left for training."""
-        try:
-            draw_cases(wanted, fingerprint_of, seed=seed, seeds=TRAINING_SEEDS, taken=held_out, distinct=False)
-        except TooFewCases as error:
-            raise TooFewCases(f"nothing would be left to train on: {error}") from error
 
     def load(self, path: Path) -> GymCases:
         return GymCases.load(path)
@@ -83,13 +76,10 @@ class GymWorld(GymTask[C]):
 
     def behaviour(self, cases: GymCases, episodes: Sequence[GymEpisode]) -> dict[str, dict[str, float]]:
         """Per slice, the mean of every metric that is not a rate in the table: reward, length and others."""
-        found: dict[str, dict[str, float]] = {}
-        for name, group in by_slice(episodes).items():
-            metrics = dict.fromkeys(key for one in group for key in one.metrics if key not in self.about.rates)
-            found[name] = {
-                key: round(fmean(one.metrics[key] for one in group if key in one.metrics), 3) for key in metrics
-            }
-        return found
+        return {
+            name: {key: round(mean, 3) for key, mean in rates(group).items() if key not in self.about.rates}
+            for name, group in by_slice(episodes).items()
+        }
 
     def drawn(self, config: C, cases: GymCases) -> dict[str, dict[str, float]]:
         """Per slice, its part of the probed cases."""
@@ -118,5 +108,4 @@ class GymWorld(GymTask[C]):
         try:
             yield made
         finally:
-            for env in made.values():
-                env.close()
+            close_all(made)

@@ -30,7 +30,7 @@ from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, appor
 from envtuning.worlds.gym_task import FAILURES
 from envtuning.worlds.talk_world import TalkWorld
 from envtuning.worlds.text_scores import BLIND, Asked, Scorer, blind_score, in_words, same
-from envtuning.worlds.world import About, Cases, InfeasibleConfig, Lesson
+from envtuning.worlds.world import About, Cases, InfeasibleConfig, Lesson, fingerprints_of
 
 K = TypeVar("K", bound="TaskKnobs")
 
@@ -190,7 +190,7 @@ class TextWorld(TalkWorld[Any]):
             made[name, number] = asked = ask(self.tasks[name], config.tasks[name], number)
             return digest(asked.question.encode())
 
-        taken = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        taken = fingerprints_of(exclude)
         wanted = apportioned(self.slices(config), count)
         drawn = draw_cases(wanted, fingerprint_of, seed=seed, seeds=TRAINING_SEEDS, taken=taken, distinct=False)
         order = np.random.default_rng(seed).permutation(count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol
@@ -46,9 +46,8 @@ class About:
     name: str
     environment: str  # what it is and what the task is, in a few sentences
     objective: str = "success_rate"  # the metric that a run should raise
-    rates: Mapping[str, str] = field(
-        default_factory=lambda: {"success_rate": "success"}
-    )  # metric -> heading; all in 0…1
+    # metric -> heading; all in 0…1
+    rates: Mapping[str, str] = field(default_factory=lambda: {"success_rate": "success"})
     aside: frozenset[str] = frozenset()  # metrics that tell an engineer nothing about what to train on
     legend: str = "Success: the task was done before the episode ended."  # what the headings mean
     failures: Mapping[str, str] = field(default_factory=dict)  # failure kind -> what it means
@@ -212,8 +211,13 @@ class World(ABC, Generic[C, K, E]):
         return summary_of(config, self.about)
 
 
+def fingerprints_of(sets: Iterable[Cases]) -> frozenset[Any]:
+    """Those of all cases of all sets."""
+    return frozenset().union(*(cases.fingerprints() for cases in sets))
+
+
 def offers(world: World[Any], part: str) -> bool:
-    """Whether the world has this optional method: ``make_env``, ``lessons``, ``features``."""
+    """Whether the world has this optional method: ``make_env`` or ``lessons``."""
     return getattr(type(world), part, None) is not getattr(World, part)
 
 

@@ -20,14 +20,15 @@ from envtuning.worlds.bfcl.hints import WrittenHints
 from envtuning.worlds.bfcl.hints.check import refusals
 from envtuning.worlds.bfcl.package import SPLITS, Package, ToolClass, Version, load
 from envtuning.worlds.bfcl.pool import TaskPool, fitting
-from envtuning.worlds.bfcl.splits import LATEST, Cut, CutName, Subset, by_scenario, by_tool_class
+from envtuning.worlds.bfcl.splits import LATEST, Cut, CutName, by_scenario, by_tool_class
 from envtuning.worlds.bfcl.tasks import Task, find_task, scenario_of
 from envtuning.worlds.bfcl.transcript import failure_of, transcript
 from envtuning.worlds.episodes import Episode, by_slice
 from envtuning.worlds.text_player import Conversation, converse
-from envtuning.worlds.world import About, Form, InfeasibleConfig, Purpose, TooFewCases, World
+from envtuning.worlds.world import About, Form, InfeasibleConfig, Purpose, TooFewCases, World, fingerprints_of
 
 AT_ONCE = 64  # conversations played together
+COUNTED = ("calls", "failed_calls", "unreadable", "guessed_turns", "turns")  # in an episode, for reports
 
 ABOUT = About(
     name="tools",
@@ -113,19 +114,18 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
     def draw(
         self, config: BFCLConfig, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Any]
     ) -> BFCLCases:
-        excluded = excluded_in(exclude)
+        excluded = fingerprints_of(exclude)
         if purpose == "probe":  # drawn by the stage's own shares
             pool = self.pool(config, seed, excluded)
             return BFCLCases(tuple(pool.deal().id for _ in range(per_slice * len(self.slices(config)))))
-        subset: Subset = "validation" if purpose == "validation" else "test"
-        tasks = fitting(self.package, self.cut, subset, config, excluded)
+        tasks = fitting(self.package, self.cut, purpose, config, excluded)
         chosen: list[Task] = []
         for split in self.slices(config):
             found = [task for task in tasks if task.split == split]
             if len(found) < per_slice:
                 raise TooFewCases(
-                    f"{per_slice} tasks of {split} are needed to {'validate' if subset == 'validation' else 'test'} "
-                    f"on, but the {subset} scenarios have {len(found)}: ask for at most {len(found)}"
+                    f"{per_slice} tasks of {split} are needed to {'validate' if purpose == 'validation' else 'test'} "
+                    f"on, but the {purpose} scenarios have {len(found)}: ask for at most {len(found)}"
                 )
             # Variants of a scenario are not independent: take scenarios first that the set has least often.
             drawn = random.Random(f"{purpose} {split} {seed}").sample(found, len(found))
@@ -175,9 +175,8 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
 
     def behaviour(self, cases: BFCLCases, episodes: Sequence[Episode]) -> dict[str, dict[str, float]]:
         """Per split, means per episode."""
-        counted = ("calls", "failed_calls", "unreadable", "guessed_turns", "turns")
         return {
-            split: {name: round(fmean(episode.trace["counts"][name] for episode in group), 2) for name in counted}
+            split: {name: round(fmean(episode.trace["counts"][name] for episode in group), 2) for name in COUNTED}
             for split, group in by_slice([episode for episode in episodes if episode.trace]).items()
         }
 
@@ -212,7 +211,7 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
         seed: int = 0,
     ) -> TrainingEnv:
         """A Gymnasium text environment whose episodes are training tasks drawn by the config."""
-        return TrainingEnv(self, config, excluded_in(exclude), seed)
+        return TrainingEnv(self, config, fingerprints_of(exclude), seed)
 
     def play_env(self, config: BFCLConfig) -> BFCLMultiTurnEnv:
         """An environment in which validation and test are played."""
@@ -253,11 +252,6 @@ class TrainingEnv(BFCLMultiTurnEnv):
         return super().reset(seed=seed, options=named)
 
 
-def excluded_in(exclude: Sequence[BFCLCases]) -> frozenset[int]:
-    """The scenarios that must not be drawn."""
-    return frozenset().union(*(cases.fingerprints() for cases in exclude))
-
-
 def settings_of(config: BFCLConfig) -> dict[str, Any]:
     """The environment's arguments from a stage's config."""
     return {
@@ -291,9 +285,7 @@ def _episode(number: int, task: Task, env: BFCLMultiTurnEnv, talk: Conversation)
             "replies": [reply.text for reply in talk.replies],
             "hints_by": None if hints is None else dict(hints.hints),
             "rules": {name: env.settings[name] for name in ("hint_place", "reply_format")},
-            "counts": {
-                name: scores[name] for name in ("calls", "failed_calls", "unreadable", "guessed_turns", "turns")
-            },
+            "counts": {name: scores[name] for name in COUNTED},
             "departures": list(played.departures),
         },
         note=talk.error,
