@@ -37,7 +37,5 @@ class SharedPolicy:
         return actions
 
     def _draw(self, logits: NDArray[np.float32]) -> NDArray[np.int64]:
-        actions = np.empty(len(logits), np.int64)
         draws = self._random.random(len(logits), dtype=np.float32)
-        draw_actions(logits / np.float32(self.temperature), draws, actions, np.empty(len(logits), np.float32))
-        return actions
+        return draw_actions(logits / np.float32(self.temperature), draws)[0]

@@ -51,9 +51,7 @@ class Rollout:
 
     def advantages(self, gamma: float, lambda_: float) -> NDArray[np.float32]:
         """float32[length, num_envs, num_agents]: GAE(γ, λ) of every step."""
-        advantages = np.empty_like(self.rewards)
-        generalised_advantages(self.rewards, self.values, self.terminated, self.ended, gamma, lambda_, advantages)
-        return advantages
+        return generalised_advantages(self.rewards, self.values, self.terminated, self.ended, gamma, lambda_)
 
     def experience(self, gamma: float, lambda_: float) -> dict[str, NDArray]:
         """The steps in which an agent moved, as flat arrays, with advantages and value targets. The arrays are copies."""
@@ -75,12 +73,13 @@ class Rollout:
 
 
 @njit(cache=True)
-def generalised_advantages(rewards, values, terminated, ended, gamma, lambda_, out):
+def generalised_advantages(rewards, values, terminated, ended, gamma, lambda_):
     """GAE(γ, λ): the value after a termination is 0; a truncated episode continues with the value of its last observation.
 
-    rewards float32[T, n, A]; values float32[T + 1, n, A]; terminated, ended bool[T, n]; out float32[T, n, A].
+    rewards float32[T, n, A]; values float32[T + 1, n, A]; terminated, ended bool[T, n]; returns float32[T, n, A].
     """
     length, num_envs, num_agents = rewards.shape
+    advantages = np.empty_like(rewards)
     for env in range(num_envs):
         for agent in range(num_agents):
             later = 0.0
@@ -88,16 +87,18 @@ def generalised_advantages(rewards, values, terminated, ended, gamma, lambda_, o
                 beyond = 0.0 if terminated[t, env] else values[t + 1, env, agent]
                 surprise = rewards[t, env, agent] + gamma * beyond - values[t, env, agent]
                 later = surprise if ended[t, env] else surprise + gamma * lambda_ * later
-                out[t, env, agent] = later
+                advantages[t, env, agent] = later
+    return advantages
 
 
 @njit(cache=True)
-def draw_actions(logits, draws, actions, log_probs):
+def draw_actions(logits, draws):
     """One action per row by softmax of its logits, from one uniform draw per row; masked actions have chance 0.
 
-    logits float32[n, k]; draws float32[n] in [0, 1); actions int64[n], log_probs float32[n]: written.
+    logits float32[n, k]; draws float32[n] in [0, 1); returns actions int64[n] and their log_probs float32[n].
     """
     num_rows, num_actions = logits.shape
+    actions, log_probs = np.empty(num_rows, np.int64), np.empty(num_rows, np.float32)
     weights = np.empty(num_actions)
     for row in range(num_rows):
         top = logits[row, 0]
@@ -117,3 +118,4 @@ def draw_actions(logits, draws, actions, log_probs):
                     break
         actions[row] = chosen
         log_probs[row] = np.log(weights[chosen] / total)
+    return actions, log_probs

@@ -78,9 +78,7 @@ class LakeSampler:
         rollout = self.rollout
         agents = rollout.active[t]
         logits, values = _forward(network, rollout.rows[t][agents])
-        actions = np.empty(len(logits), np.int64)
-        log_probs = np.empty(len(logits), np.float32)
-        draw_actions(logits, self._random.random(len(logits), dtype=np.float32), actions, log_probs)
+        actions, log_probs = draw_actions(logits, self._random.random(len(logits), dtype=np.float32))
         rollout.actions[t] = int(Action.WAIT)
         rollout.actions[t][agents] = actions
         rollout.log_probs[t][agents] = log_probs

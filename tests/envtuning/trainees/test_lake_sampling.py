@@ -107,12 +107,8 @@ def test_what_came_of_rollouts_is_told_per_episode_and_per_env_step():
 
 
 def test_a_draw_just_at_a_bound_goes_to_the_next_action():
-    row, action, chance = (
-        np.array([[-1e9, 0.0, 0.0, -1e9, -1e9]], np.float32),
-        np.empty(1, np.int64),
-        np.empty(1, np.float32),
-    )
-    draw_actions(row, np.array([0.5], np.float32), action, chance)
+    row = np.array([[-1e9, 0.0, 0.0, -1e9, -1e9]], np.float32)
+    action, _ = draw_actions(row, np.array([0.5], np.float32))
     assert action[0] == 2
 
 

@@ -31,9 +31,8 @@ def test_advantages_are_the_discounted_surprises(data, length, gamma, lambda_):
     kinds = data.draw(st.lists(st.sampled_from(["on", "terminated", "truncated"]), min_size=length, max_size=length))
     terminated = np.array([kind == "terminated" for kind in kinds])
     ended = np.array([kind != "on" for kind in kinds])
-    found = np.empty((length, 1, 1), np.float32)
-    generalised_advantages(
-        rewards[:, None, None], values[:, None, None], terminated[:, None], ended[:, None], gamma, lambda_, found
+    found = generalised_advantages(
+        rewards[:, None, None], values[:, None, None], terminated[:, None], ended[:, None], gamma, lambda_
     )
     for t in range(length):
         expected = advantage_by_definition(rewards, values, terminated, ended, gamma, lambda_, t)
@@ -42,22 +41,15 @@ def test_advantages_are_the_discounted_surprises(data, length, gamma, lambda_):
 
 def test_lambda_1_without_critic_is_the_return():
     rewards = np.array([1, 2, 4, 8], np.float32)[:, None, None]
-    found = np.empty_like(rewards)
     ended = np.array([False, True, False, False])[:, None]
-    generalised_advantages(rewards, np.zeros((5, 1, 1), np.float32), ended, ended, 1.0, 1.0, found)
+    found = generalised_advantages(rewards, np.zeros((5, 1, 1), np.float32), ended, ended, 1.0, 1.0)
     assert found[:, 0, 0].tolist() == [3, 2, 12, 8]
-
-
-def draw(logits, draws):
-    actions, log_probs = np.empty(len(logits), np.int64), np.empty(len(logits), np.float32)
-    draw_actions(logits, draws, actions, log_probs)
-    return actions, log_probs
 
 
 def test_actions_come_as_often_as_the_softmax_says():
     logits = np.array([[0.0, 1.0, -1.0, 2.0, 0.5]], np.float32).repeat(100_000, axis=0)
     chances = np.exp(logits[0]) / np.exp(logits[0]).sum()
-    actions, log_probs = draw(logits, np.random.default_rng(0).random(len(logits), dtype=np.float32))
+    actions, log_probs = draw_actions(logits, np.random.default_rng(0).random(len(logits), dtype=np.float32))
     np.testing.assert_allclose(np.bincount(actions, minlength=5) / len(actions), chances, atol=0.006)
     np.testing.assert_allclose(log_probs, np.log(chances)[actions], rtol=1e-5)
 
@@ -68,15 +60,15 @@ def test_actions_come_as_often_as_the_softmax_says():
 def test_masked_actions_never_come(only, uniform, logits):
     row = np.full((1, 5), -1e9, np.float32)
     row[0, only] = logits[only]
-    actions, log_probs = draw(row, np.array([uniform], np.float32))
+    actions, log_probs = draw_actions(row, np.array([uniform], np.float32))
     assert actions[0] == only
     assert log_probs[0] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_draws_at_the_edges_give_possible_actions():
     row = np.array([[-1e9, 0.0, 0.0, -1e9, -1e9]], np.float32)
-    assert draw(row, np.array([0.0], np.float32))[0][0] == 1
-    assert draw(row, np.array([np.nextafter(np.float32(1), np.float32(0))], np.float32))[0][0] == 2
+    assert draw_actions(row, np.array([0.0], np.float32))[0][0] == 1
+    assert draw_actions(row, np.array([np.nextafter(np.float32(1), np.float32(0))], np.float32))[0][0] == 2
 
 
 def test_experience_leaves_out_empty_slots_and_resets():
