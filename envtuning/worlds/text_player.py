@@ -99,10 +99,9 @@ def converse(
     seeds: Sequence[int],
     options: Sequence[Mapping[str, Any] | None] | None = None,
     seed: int = 0,
-    system: str | None = None,
 ) -> list[Conversation]:
     """Play one episode of every environment, all in step. The environments are reset at the start and left open."""
-    talks = [Conversation([{"role": "system", "content": system}] if system else []) for _ in envs]
+    talks = [Conversation() for _ in envs]
     for index, (env, talk) in enumerate(zip(envs, talks)):
         observation, _ = env.reset(seed=seeds[index], options=options[index] if options is not None else None)
         talk.messages.append({"role": "user", "content": observation})

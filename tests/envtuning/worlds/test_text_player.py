@@ -58,12 +58,9 @@ def test_a_conversation_s_tokens_are_its_first_prompt_and_what_was_written():
     assert [talk.tokens for talk in talks] == [10 + 2, 10 + 3 * 2]
 
 
-def test_the_system_message_and_the_options_of_each_reach_it():
-    talks = converse(
-        [Countdown(), Countdown()], Counter(), seeds=[9, 9], options=[{"from": 1}, {"from": 2}], system="Count."
-    )
+def test_the_options_of_each_reach_it():
+    talks = converse([Countdown(), Countdown()], Counter(), seeds=[9, 9], options=[{"from": 1}, {"from": 2}])
     assert [talk.turns for talk in talks] == [1, 2]
-    assert talks[0].messages[0] == {"role": "system", "content": "Count."}
 
 
 def test_a_plain_function_from_text_to_text_will_do():
