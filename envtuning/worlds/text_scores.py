@@ -57,6 +57,7 @@ def _part_right(said: Sequence[str], right: Sequence[str]) -> float:
 
 
 IN_WORDS: dict[Scorer, str] = {
+    same: "1 for a right answer, else 0",
     signs_right: "the part of the answer's signs that stand in their places",
     words_right: "the part of the answer's words that stand in their places",
     nearness: "1 for the right number, 1/2 for one that differs by its size, and so on towards 0",
@@ -65,15 +66,14 @@ IN_WORDS: dict[Scorer, str] = {
 
 def in_words(scorers: dict[str, Scorer]) -> str:
     """What the scores of some tasks are; empty if every task scores 1 or 0."""
-    told: dict[str, list[str]] = {}
-    for task, scorer in scorers.items():
-        own = "1 for a right answer, else 0" if scorer is same else "the task's own score of the answer"
-        told.setdefault(IN_WORDS.get(scorer, own), []).append(task)
     if all(scorer is same for scorer in scorers.values()):
         return ""
-    return (
-        next(iter(told)) if len(told) == 1 else "; ".join(f"{', '.join(tasks)}: {said}" for said, tasks in told.items())
-    )
+    told: dict[str, list[str]] = {}
+    for task, scorer in scorers.items():
+        told.setdefault(IN_WORDS.get(scorer, "the task's own score of the answer"), []).append(task)
+    if len(told) == 1:
+        return next(iter(told))
+    return "; ".join(f"{', '.join(tasks)}: {said}" for said, tasks in told.items())
 
 
 def likeliest(answers: Sequence[Sequence[Any]]) -> list[Any]:
