@@ -21,7 +21,7 @@ from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics
 from envtuning.trainees.lakes.trainee import LakeTrainee
 from envtuning.trainees.process_state import process_state
-from envtuning.trainees.tensors import load_tensors, raise_unless_fits
+from envtuning.trainees.tensors import are_finite, load_tensors, raise_unless_fits
 from mapf_frozenlake import LakeBatch, LakeConfig
 
 
@@ -58,7 +58,7 @@ class PPOTrainee(LakeTrainee):
         return copy.deepcopy(self.network)
 
     def weights_are_finite(self) -> bool:
-        return all(bool(torch.isfinite(weight).all()) for weight in self.network.parameters())
+        return are_finite(self.network.parameters())
 
     def save(self, folder: Path) -> None:
         """Saves weights and optimiser. There is no random state to save, because each call of ``train`` is seeded."""

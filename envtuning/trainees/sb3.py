@@ -27,7 +27,7 @@ from envtuning.seeds import derive
 from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.privates import sb3 as privates
 from envtuning.trainees.process_state import process_state, set_threads
-from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
+from envtuning.trainees.tensors import are_finite, copy_into, load_tensors, raise_unless_fits
 from envtuning.trainees.visited import Visited
 from envtuning.worlds.world import Cases, World, raise_unless_trains
 
@@ -115,12 +115,8 @@ class SB3Trainee(Trainee):
         """Raises ``ValueError`` or ``TypeError`` for an unknown algorithm or hyperparameter, without making a model."""
         own = signature(SB3Trainee.__init__).parameters
         given = {name: value for name, value in options.items() if name not in own}
-        known = set(signature(algorithm_class(algorithm).__init__).parameters) - {
-            "self",
-            "env",
-            "seed",
-            privates.NO_OPTION,
-        }
+        no_options = {"self", "env", "seed", privates.NO_OPTION}
+        known = set(signature(algorithm_class(algorithm).__init__).parameters) - no_options
         if strangers := sorted(given.keys() - known):
             close = [name for stranger in strangers for name in get_close_matches(stranger, known, 1)]
             hint = f" (did you mean {', '.join(close)}?)" if close else ""
@@ -264,9 +260,8 @@ def losses(logged: Mapping[str, Any], model: Any) -> Metrics:
         for name, value in logged.items()
         if name.startswith("train/") and isinstance(value, int | float | np.number)
     }
-    if (
-        "loss" not in found and {"policy_loss", "entropy_loss", "value_loss"} <= found.keys()
-    ):  # A2C logs only the parts of its loss
+    # A2C logs only the parts of its loss.
+    if "loss" not in found and {"policy_loss", "entropy_loss", "value_loss"} <= found.keys():
         found["loss"] = (
             found["policy_loss"] + model.ent_coef * found["entropy_loss"] + model.vf_coef * found["value_loss"]
         )
@@ -316,7 +311,7 @@ def start_anew(model: BaseAlgorithm) -> None:
 
 def raise_unless_finite(model: BaseAlgorithm, cause: Exception | None = None) -> None:
     """Raises ``TrainingDiverged`` if a weight is not finite."""
-    if all(bool(torch.isfinite(weight).all()) for weight in model.policy.parameters()):
+    if are_finite(model.policy.parameters()):
         return
     raise TrainingDiverged(
         f"weights not finite after {model.num_timesteps:,} env steps of the stage: continue from the last "

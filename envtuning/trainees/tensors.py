@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,10 @@ def load_tensors(file: Path) -> Any:
     state = torch.load(file, map_location="cpu", weights_only=True)
     raise_unless_finite(state, file.name)
     return state
+
+
+def are_finite(tensors: Iterable[torch.Tensor]) -> bool:
+    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
 
 def raise_unless_finite(state: Any, name: str) -> None:

@@ -29,7 +29,7 @@ from envtuning.trainees.process_state import process_state
 from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
 from envtuning.trainees.rllib.ppo import LakePPO
 from envtuning.trainees.rllib.ray_session import start_ray
-from envtuning.trainees.tensors import load_tensors, raise_unless_fits
+from envtuning.trainees.tensors import are_finite, load_tensors, raise_unless_fits
 from mapf_frozenlake import LakeConfig
 
 _PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # a Learner's parts in a checkpoint
@@ -83,9 +83,8 @@ class RLlibTrainee(LakeTrainee):
             raise raised[0]
         if getattr(algorithm, "env_runner_group", None) is None:
             raise WorkerLost(self._too_few(0))
-        up = (
-            len(algorithm.ask_runners(_nothing, max(1.0, deadline - time.monotonic()))) - 1
-        )  # not counting the local one
+        answered = algorithm.ask_runners(_nothing, max(1.0, deadline - time.monotonic()))
+        up = len(answered) - 1  # not counting the local one
         if up == self.options.num_env_runners and not thread.is_alive():
             return algorithm
         said = self._too_few(up)
@@ -201,7 +200,7 @@ def _seed_shuffling(learner: Any, *, seed: int) -> None:
 
 
 def _has_finite_weights(learner: Any) -> bool:
-    return all(bool(torch.isfinite(p).all()) for p in learner.module[DEFAULT_MODULE_ID].parameters())
+    return are_finite(learner.module[DEFAULT_MODULE_ID].parameters())
 
 
 def _as_tensor(leaf: Any) -> Any:
