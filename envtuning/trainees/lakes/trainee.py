@@ -109,10 +109,8 @@ class LakeTrainee(Trainee):
         history: list[Metrics] = []
         while sum(done["env_steps"] for done in history) < budget:
             history.append(once())
-            if on_iteration is not None:
-                on_iteration(
-                    {**history[-1], OUTCOMES: self.tally}
-                )  # first, so that the steps of a divergence count too
+            if on_iteration is not None:  # first, so that the steps of a divergence count too
+                on_iteration({**history[-1], OUTCOMES: self.tally})
             self._raise_unless_finite(history[-1])
         return summary(history)
 

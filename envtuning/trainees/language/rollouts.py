@@ -14,9 +14,8 @@ from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.tokenizer import turn_markup
 from envtuning.worlds.text_player import Conversation, Messages, Reply, converse
 
-Begin = Callable[
-    [int], tuple[Any, int, dict[str, Any] | None]
-]  # a case's number -> environment, seed and options of reset
+# a case's number -> environment, seed and options of reset
+Begin = Callable[[int], tuple[Any, int, dict[str, Any] | None]]
 
 
 class Judged(NamedTuple):
@@ -28,6 +27,7 @@ class Judged(NamedTuple):
 
 
 Judge = Callable[[int, Conversation], Judged]
+Played = dict[str, list[Any]]  # the return value of TRL's ``rollout_func``: columns, with an entry for each conversation
 
 
 @dataclass
@@ -84,11 +84,8 @@ class Recorder:
         tape.mine += [0] * len(said)
 
 
-def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judge: Judge) -> dict[str, list[Any]]:
-    """The return value of TRL's ``rollout_func``: every prompt is played to its end, all in step.
-
-    A prompt's first message names its ``case``.
-    """
+def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judge: Judge) -> Played:
+    """Every prompt is played to its end, all in step. A prompt's first message names its ``case``."""
     cases = [int(prompt[0]["case"]) for prompt in prompts]
     envs, seeds, options = zip(*(begin(case) for case in cases), strict=True)
     recorder = Recorder(policy)
@@ -109,9 +106,6 @@ def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judg
         "failure": [one.failure for one in judged],
         "score": [one.score for one in judged],
     }
-
-
-Played = dict[str, list[Any]]  # what `rollout` returns
 
 
 def refilled(

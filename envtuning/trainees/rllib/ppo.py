@@ -29,9 +29,8 @@ from mapf_frozenlake import GenerationError
 class LakePPO(PPO):
     """RLlib's PPO whose EnvRunners return experience ready to learn from (see ``LakeEnvRunner``)."""
 
-    outcomes: dict[
-        str, float
-    ]  # of the last iteration, summed over the runners: env_steps, episodes, …; remote: workers, workers_lost
+    # Of the last iteration, summed over the runners: env_steps, episodes, …; remote: workers, workers_lost.
+    outcomes: dict[str, float]
     tally: Tally  # of the episodes that ended in it
 
     def training_step(self) -> None:

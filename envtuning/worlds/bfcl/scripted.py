@@ -34,9 +34,8 @@ def ground_truth_in(package: Package, task: Task, reply_format: ReplyFormat) -> 
 @lru_cache(maxsize=2048)
 def named_plan(package: Package, task: Task) -> tuple[tuple[Call, ...], ...]:
     """The ground truth with every argument named."""
-    classes = [
-        package.tool_class(name) for name in reversed(task.classes)
-    ]  # if two tools have the same name, the later one counts
+    # If two tools have the same name, the later one counts.
+    classes = [package.tool_class(name) for name in reversed(task.classes)]
 
     def named(call: Call) -> Call:
         owner = next(tool_class for tool_class in classes if hasattr(tool_class, call.name))

@@ -26,11 +26,8 @@ CutName = Literal["scenarios-1", "scenarios-2"]
 LATEST: CutName = "scenarios-2"
 Subset = Literal["train", "validation", "test"]
 SUBSETS: tuple[Subset, ...] = get_args(Subset)
-SIZES: dict[Subset, int] = {
-    "train": 80,
-    "validation": 20,
-    "test": 100,
-}  # scenarios; times four splits: 320, 80, 400 tasks
+# Scenarios; times four splits: 320, 80, 400 tasks.
+SIZES: dict[Subset, int] = {"train": 80, "validation": 20, "test": 100}
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,8 @@ _PRECONDITION = re.compile(
     r"must|need|before|first|please|expired|stopped|empty|closed|insufficient|no user|not (?:auth|log|regis|init|enough)",
     re.IGNORECASE,
 )
-_OF_A_VALUE = re.compile(
-    r"must be (?:an? |between |positive|numbers|one of|in )", re.IGNORECASE
-)  # not about a step that must come first
+# Not about a step that must come first.
+_OF_A_VALUE = re.compile(r"must be (?:an? |between |positive|numbers|one of|in )", re.IGNORECASE)
 _DATE = re.compile(r"\A\d{4}-\d\d-\d\d\Z")
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -41,7 +40,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list, tuple),
     "dict": (dict,),
 }
-_SAID = {"string": "a text", "integer": "a whole number", "float": "a number", "number": "a number"} | {
+_SAID = {
+    "string": "a text",
+    "integer": "a whole number",
+    "float": "a number",
+    "number": "a number",
     "boolean": "True or False",
     "array": "a list",
     "dict": "a dict",
