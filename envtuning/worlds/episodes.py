@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -44,9 +44,12 @@ class Episode:
         return cls(**data)
 
 
-def by_slice(episodes: Iterable[Episode]) -> dict[str, list[Episode]]:
+E = TypeVar("E", bound=Episode)
+
+
+def by_slice(episodes: Iterable[E]) -> dict[str, list[E]]:
     """In the natural order of the slices' names: 9 before 10."""
-    grouped: dict[str, list[Episode]] = {}
+    grouped: dict[str, list[E]] = {}
     for episode in episodes:
         grouped.setdefault(episode.slice, []).append(episode)
     return dict(sorted(grouped.items(), key=lambda item: natural_key(item[0])))

@@ -16,10 +16,10 @@ from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import Playback, judge_and_play
 from mapf_frozenlake.solvers import distance_fields
 from mapf_frozenlake.text import ParseError
-from mapf_frozenlake.types import NUM_ACTIONS, Action, Event, FailureKind, Instance, Plan, Verdict
+from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Verdict
 from mapf_frozenlake.world.move import joint_move
 
-LETTERS = "LDRUW"  # by action
+LETTERS = "".join(action.name[0] for action in Action)  # LDRUW
 LONGEST_REPLY = 2_000  # characters of a reply that are kept with its episode
 COLLISIONS = (int(Event.VERTEX), int(Event.SWAP))
 
@@ -193,6 +193,3 @@ def downhill(field: NDArray[np.int16], cell: Sequence[int]) -> int:
         if inside and 0 <= field[near_row, near_col] < best:
             best, choice = field[near_row, near_col], action
     return choice
-
-
-assert len(LETTERS) == NUM_ACTIONS

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from engineers.from_file import PLAIN, reads
@@ -34,6 +35,7 @@ from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
 from mapf_frozenlake.text import TextStyle
 from mapf_frozenlake.text.rewards import payment_of_plans
+from mapf_frozenlake.types import Plan
 
 UNKNOWN = -1  # a board's least makespan, or whether it needs a wait
 LONGEST_FILM = 40  # steps; a wandering episode's film is cut here
@@ -86,12 +88,13 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
             raise InfeasibleConfig(str(error)) from error
 
     def check_form(self, config: LakeConfig, form: Form) -> None:
-        if form == "replies":
-            try:
-                payment_of_plans(config.reward)
-            except LakeError as error:
-                raise InfeasibleConfig(str(error)) from error
-        if form == "replies" and self.style != "coordinates" and config.max_agents > MAX_LETTERED_AGENTS:
+        if form != "replies":
+            return
+        try:
+            payment_of_plans(config.reward)
+        except LakeError as error:
+            raise InfeasibleConfig(str(error)) from error
+        if self.style != "coordinates" and config.max_agents > MAX_LETTERED_AGENTS:
             raise InfeasibleConfig(
                 f"{config.max_agents} agents: style {self.style!r} has letters for {MAX_LETTERED_AGENTS}; give the world style: coordinates"
             )
@@ -137,9 +140,9 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
     def behaviour(self, cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[str, dict[str, float]]:
         found: dict[str, dict[str, float]] = {}
         for size, group in by_slice(episodes).items():
-            rows = [behaviour(cases[episode.case], episode) for episode in group]  # type: ignore[arg-type]
+            rows = [behaviour(cases[episode.case], episode) for episode in group]
             found[size] = {name: round(fmean(row[name] for row in rows), 3) for name in rows[0]}
-            found[size] |= missed_by_kind(cases, group)  # type: ignore[arg-type]
+            found[size] |= missed_by_kind(cases, group)
         return found
 
     def splits(self, cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[str, dict[str, Split]]:
@@ -153,9 +156,8 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
         from mapf_frozenlake.render import animated_svg, ansi, plan_frames, save_animation
 
         instance = cases[episode.case]
-        plan = plan_of(episode.trace) or [
-            [] for _ in range(instance.num_agents)
-        ]  # no plan could be read: no agent moves
+        no_moves: Plan = [[] for _ in range(instance.num_agents)]
+        plan = plan_of(episode.trace) or no_moves  # if no plan could be read
         steps = episode.cost["env_steps"]
         optimal = episode.metrics.get("optimal_rate")
         outcome = (episode.failure or ("optimal" if optimal else "valid")).replace("_", " ")
@@ -183,17 +185,11 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
         return LakeConfig.single(capacity["max_size"], num_agents=1)
 
     def make_env(self, config: LakeConfig, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int) -> Any:
-        import gymnasium as gym
-
-        import mapf_frozenlake  # noqa: F401  # registers the ids
-
         env = gym.make("MAPFFrozenLake-v0", config=config, exclude=list(exclude), **capacity)
         env.reset(seed=seed)
         return env
 
     def make_text_env(self, config: LakeConfig, *, seed: int) -> Any:
-        import gymnasium as gym
-
         env = gym.make("MAPFFrozenLakeText-v0", mode=self.mode, style=self.style, config=config)
         env.reset(seed=seed)
         return env
