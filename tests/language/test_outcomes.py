@@ -57,18 +57,12 @@ def test_played_conversations_are_paid_as_their_environment_judged_them(outcomes
     told = {"paid": [0.5, 1.0], "failure": ["hole", None], "score": [0.5, 1.0]}
     assert outcomes(["a", "b"], rows, [[1], []], **told) == [0.5, 1.0]
     assert outcomes(["a", "b"], rows, [[1], []], **told | {"paid": [0.25, 0.0]}) == [0.25, 0.0]
-    assert outcomes.rewards == [0.5, 1.0, 0.25, 0.0]
     assert outcomes.tally.episodes == 0  # they were counted when they were played
     outcomes.observe(rows * 2, ["hole", None] * 2, [0.5, 1.0] * 2, [[1], []] * 2)
     assert outcomes.tally.first["3"].failures == {"hole": 2}
     taken = outcomes.take()
-    assert (taken.tally.episodes, taken.tokens["generated"], taken.rewards, taken.eos) == (
-        4,
-        2,
-        [0.5, 1.0, 0.25, 0.0],
-        {END},
-    )
-    assert (outcomes.tally.episodes, outcomes.rewards, outcomes.metrics()) == (0, [], {})
+    assert (taken.tally.episodes, taken.tokens["generated"], taken.eos) == (4, 2, {END})
+    assert (outcomes.tally.episodes, outcomes.metrics()) == (0, {})
 
 
 def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcomes):
@@ -113,7 +107,6 @@ def test_another_function_pays_what_it_will():
         ["a"], [{"slice": 3, "case": "a"}], [[END]], paid=[0.0], failure=["hole"], score=[0.0], extra=1
     ) == [5.0]
     assert asked == {"extra": 1, "completions": ["a"], "ids": [[END]]}
-    assert outcomes.rewards == [5.0]
     assert outcomes.take().pays is pays
 
 
@@ -123,11 +116,9 @@ def test_the_counts_and_questions_of_all_processes_are_added_up(outcomes, monkey
     other = Outcomes(frozenset({END}))
     played(outcomes, ("3", "a", None, 1.0))
     played(other, ("3", "b", "hole", 0.5), ("4", "c", None, 1.0), ("4", "c", "hole", 0.0))
-    outcomes.rewards, other.rewards = [1.0], [0.0, 1.0, 0.5]
-    theirs = (other.tally, other.rewards, other.tokens, other.visited.take())
+    theirs = (other.tally, other.tokens, other.visited.take())
     monkeypatch.setattr(accelerate.utils, "gather_object", lambda mine: [*mine, theirs])
     whole = outcomes.of_all_processes()
-    assert whole.rewards == [1.0, 0.0, 1.0, 0.5]
     assert whole.tokens == {"generated": 4}
     assert whole.tally.dump() == {
         "first": {

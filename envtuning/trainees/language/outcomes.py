@@ -22,11 +22,9 @@ class Outcomes:
     eos: frozenset[int]  # the tokens that end a reply
     pays: Any = None  # a reward function that replaces the config's
     tally: Tally = field(default_factory=Tally)
-    rewards: list[float] = field(default_factory=list)
     visited: Visited = field(default_factory=Visited)
-    tokens: Counter[str] = field(
-        default_factory=Counter
-    )  # `generated` in replies; `dropped` with their prompts by refill; `trained` on
+    # `generated` in replies; `dropped` with their prompts by refill; `trained` on
+    tokens: Counter[str] = field(default_factory=Counter)
     begun: str = ""  # the beginning of a thought at the end of every prompt; see ``begun_thought``
     __name__ = "reward"  # TRL logs a reward function under its name
 
@@ -50,7 +48,6 @@ class Outcomes:
             self.observe(metadata, failure, [verdict.score for _, verdict in judged], completion_ids)
         if self.pays is not None:
             paid = self.pays(completions=completions, metadata=metadata, completion_ids=completion_ids, **columns)
-        self.rewards += paid
         return list(paid)
 
     def observe(
@@ -70,9 +67,8 @@ class Outcomes:
     def metrics(self) -> dict[str, float]:
         """Rates over all counts; empty if nothing was counted."""
         whole = Counts()
-        for part in (self.tally.first, self.tally.repeats):
-            for counts in part.values():
-                whole.add(counts)
+        for counts in [*self.tally.first.values(), *self.tally.repeats.values()]:
+            whole.add(counts)
         if not whole.episodes:
             return {}
         return {
@@ -88,17 +84,16 @@ class Outcomes:
         """
         from accelerate.utils import gather_object
 
-        told = gather_object([(self.tally, self.rewards, self.tokens, self.visited.take())])
+        told = gather_object([(self.tally, self.tokens, self.visited.take())])
         for *_, questions in told:
             self.visited.known |= questions
-        rewards = [reward for _, some, _, _ in told for reward in some]
-        tokens = sum((some for _, _, some, _ in told), Counter[str]())
-        return Outcomes(self.eos, self.pays, total(tally for tally, *_ in told), rewards, self.visited, tokens)
+        tokens = sum((some for _, some, _ in told), Counter[str]())
+        return Outcomes(self.eos, self.pays, total(tally for tally, *_ in told), self.visited, tokens)
 
     def take(self) -> Outcomes:
         """The counts since the last call; counting starts again from 0."""
-        taken = Outcomes(self.eos, self.pays, self.tally, self.rewards, self.visited, self.tokens)
-        self.tally, self.rewards, self.tokens = Tally(), [], Counter()
+        taken = Outcomes(self.eos, self.pays, self.tally, self.visited, self.tokens)
+        self.tally, self.tokens = Tally(), Counter()
         return taken
 
 
