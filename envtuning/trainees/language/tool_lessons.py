@@ -19,19 +19,12 @@ from envtuning.worlds.bfcl.prompts import ToolStyle
 from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer
 from envtuning.worlds.bfcl.scripted import DONE, ground_truth_in
 from envtuning.worlds.bfcl.tasks import Task
-
-Messages = list[dict[str, str]]
+from envtuning.worlds.text_player import Message, Messages
 
 
 def lesson(package: Package, task: Task, tool_style: ToolStyle, reply_format: ReplyFormat = "readable") -> Messages:
     """The task's whole conversation, with the ground truth's calls as the agent's replies."""
-    talk = Conversation(package, task, tool_style=tool_style, reply_format=reply_format)
-    messages: Messages = []
-    for replies in ground_truth_in(package, task, reply_format):
-        for reply in [*replies, write_answer(DONE, reply_format)]:
-            messages += [{"role": "user", "content": talk.said}, {"role": "assistant", "content": reply}]
-            talk.act(reply)
-    return messages
+    return _talked(Conversation(package, task, tool_style=tool_style, reply_format=reply_format), _answer)
 
 
 def stumble(
@@ -45,16 +38,25 @@ def stumble(
 
     A model that has seen only successful calls would call tools for ever after its first mistake.
     """
-    talk = Conversation(package, task, tool_style=tool_style, reply_format=reply_format)
+
+    def broken(reply: str) -> Message:
+        return _answer(reply[: generator.randint(1, len(reply) - 1)]) | {"untaught": "broken"}
+
+    return _talked(Conversation(package, task, tool_style=tool_style, reply_format=reply_format), broken)
+
+
+def _talked(talk: Conversation, answered: Callable[[str], Message]) -> Messages:
+    """The conversation to its end; ``answered`` makes the agent's answers from the ground truth's replies."""
     messages: Messages = []
-    done = write_answer(DONE, reply_format)
-    for replies in ground_truth_in(package, task, reply_format):
-        broken = [reply[: generator.randint(1, len(reply) - 1)] for reply in replies]
-        for reply in [*broken, done]:
-            answer = {"role": "assistant", "content": reply} | ({} if reply == done else {"untaught": "broken"})
+    for replies in ground_truth_in(talk.package, talk.task, talk.reply_format):
+        for answer in [*map(answered, replies), _answer(write_answer(DONE, talk.reply_format))]:
             messages += [{"role": "user", "content": talk.said}, answer]
-            talk.act(reply)
+            talk.act(answer["content"])
     return messages
+
+
+def _answer(reply: str) -> Message:
+    return {"role": "assistant", "content": reply}
 
 
 def encoded(tokenizer: Any, messages: Messages) -> tuple[list[int], list[int]]:
