@@ -160,12 +160,10 @@ class LanguageOptions(BaseModel):
                 "grpo.use_adaptive_entropy=True: its state is not in checkpoints, so a resumed run would differ: leave it out, and "
                 "set entropy_coef"
             )
-        generated = self.of_grpo("per_device_train_batch_size") * self.of_grpo("steps_per_generation") * self.processes
-        group = self.of_grpo("num_generations")
-        if generated % group:
+        if self.batch % self.group:
             raise ValueError(
-                f"grpo: a batch of {generated} replies (per_device_train_batch_size × steps_per_generation × processes) "
-                f"does not divide into whole groups of num_generations={group}: make it a multiple of that"
+                f"grpo: a batch of {self.batch} replies (per_device_train_batch_size × steps_per_generation × processes) "
+                f"does not divide into whole groups of num_generations={self.group}: make it a multiple of that"
             )
         if self.of_grpo("steps_per_generation") % self.of_grpo("gradient_accumulation_steps"):
             raise ValueError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,7 +109,7 @@ def teach(
         loss = step(model, optimiser, ids, labels, options.learning_rate * warmed_cosine(number / batches)).loss
         losses.append(loss)
         if progress is not None:
-            progress(min((number + 1) * options.batch, options.samples), losses[-1])
+            progress(min((number + 1) * options.batch, options.samples), loss)
     model.eval()
     return losses
 
@@ -123,7 +123,7 @@ def warmed_cosine(done: float, warm: float = 0.05) -> float:
 
 def batches_of(
     tokenizer: PreTrainedTokenizerBase, config: LakeConfig, held_out: NDArray[np.uint64], options: Pretraining
-) -> Any:
+) -> Iterator[tuple[Any, Any]]:
     """(ids, labels), int64[batch, length] each, padded on the right; boards in an order that the seed decides."""
     left = options.samples
     for first in range(0, options.samples, CHUNK):
