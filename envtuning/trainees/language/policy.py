@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from engineers.backends.live import as_found
+import torch
+
+from engineers.backends.live import as_found, modes_kept
 from envtuning.trainees.language.tokenizer import begun_thought, prompt_ids
 from envtuning.trainees.process_state import set_threads
 from envtuning.worlds.text_player import Reply
@@ -65,8 +67,6 @@ class ReplyPolicy:
 
     def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
         """The model's tokens after each prompt, sampled from the process's own random state; for training."""
-        from engineers.backends.live import modes_kept
-
         written: list[list[int]] = []
         with modes_kept(self.model):
             for begin in range(0, len(prompts), self.batch):
@@ -75,11 +75,9 @@ class ReplyPolicy:
 
     def _continue(self, prompts: Sequence[list[int]], *, settings: Any = None) -> list[list[int]]:
         """One call of generation; each row includes its end token."""
-        import torch
-
         from envtuning.trainees.language.read_once import read_before
 
-        settings = settings or self._settings(self.temperature)
+        settings = settings or self._settings()
         longest = max(map(len, prompts))
         pad, ends = self.tokenizer.pad_token_id, self.eos
         device = self.model.device
@@ -92,15 +90,15 @@ class ReplyPolicy:
         end_of = [next((at + 1 for at, token in enumerate(row) if token in ends), len(row)) for row in rows]
         return [row[:end] for row, end in zip(rows, end_of, strict=True)]
 
-    def _settings(self, temperature: float) -> Any:
-        """Settings of sampling: greedy, or the whole distribution at this temperature."""
+    def _settings(self) -> Any:
+        """Settings of sampling: greedy, or the whole distribution at the policy's temperature."""
         from transformers import GenerationConfig
 
         return GenerationConfig(
             max_new_tokens=self.max_tokens,
-            do_sample=temperature > 0,
-            temperature=temperature or None,
-            top_k=0 if temperature > 0 else None,
+            do_sample=self.temperature > 0,
+            temperature=self.temperature or None,
+            top_k=0 if self.temperature > 0 else None,
             eos_token_id=self.eos,
             pad_token_id=self.tokenizer.pad_token_id,
         )
