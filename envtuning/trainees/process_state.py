@@ -22,16 +22,23 @@ def set_threads(count: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def process_state(seed: int, torch_threads: int) -> Iterator[None]:
-    """Seeds the generators of Python, NumPy and PyTorch and sets PyTorch's threads; all are restored afterwards."""
-    before = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
-    with set_threads(torch_threads):
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        torch.manual_seed(seed)
+def random_state_kept() -> Iterator[None]:
+    """Restores the generators of Python, NumPy and PyTorch afterwards, also those of the GPUs in use."""
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices=devices):
         try:
             yield
         finally:
             random.setstate(before[0])
             np.random.set_state(before[1])  # noqa: NPY002
-            torch.set_rng_state(before[2])
+
+
+@contextmanager
+def process_state(seed: int, torch_threads: int) -> Iterator[None]:
+    """Seeds the generators of Python, NumPy and PyTorch and sets PyTorch's threads; all are restored afterwards."""
+    with set_threads(torch_threads), random_state_kept():
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        torch.manual_seed(seed)
+        yield

@@ -30,7 +30,7 @@ from envtuning.trainees.language.rollouts import Played, refilled, rollout
 from envtuning.trainees.language.state import base_digest, load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
 from envtuning.trainees.privates.trl import PromptOnceTrainer, SignalTrainer, begin_stretch
-from envtuning.trainees.process_state import set_threads
+from envtuning.trainees.process_state import random_state_kept, set_threads
 from envtuning.worlds.text_player import Messages
 
 Rows = list[dict[str, Any]]
@@ -271,17 +271,8 @@ def _lora(settings: dict[str, Any] | Literal["auto"] | None, model: Any) -> Lora
 @contextmanager
 def _random_state(seed: int) -> Iterator[None]:
     """TRL samples from the process's random state: seeds it for a stretch, and restores it."""
-    import random
-
-    import numpy as np
     from accelerate.utils import set_seed
 
-    before = random.getstate(), np.random.get_state()  # noqa: NPY002
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
-    with torch.random.fork_rng(devices=devices):
+    with random_state_kept():
         set_seed(seed % 2**32, device_specific=True)
-        try:
-            yield
-        finally:
-            random.setstate(before[0])
-            np.random.set_state(before[1])  # noqa: NPY002
+        yield
