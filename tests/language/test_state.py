@@ -44,6 +44,7 @@ class Model:
 
 
 TOKENIZER = SimpleNamespace(save_pretrained=lambda folder: (folder / "tokenizer.json").touch())
+FIRST = "0123456789abcdef"  # identifies the run's first model
 
 
 def trainer_of(model, reference=None, made=None):
@@ -67,23 +68,23 @@ def test_a_checkpoint_brings_weights_and_moments_back_in_place(tmp_path):
     state.optimiser_of(trainer).step()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     moments = state.optimiser_of(trainer).state_dict()["state"][0]["exp_avg"].clone()
-    state.save_state(tmp_path / "new" / "a", trainer, model, TOKENIZER)
-    state.save_state(tmp_path / "new" / "a", trainer, model, TOKENIZER)
+    state.save_state(tmp_path / "new" / "a", trainer, model, TOKENIZER, FIRST)
+    state.save_state(tmp_path / "new" / "a", trainer, model, TOKENIZER, FIRST)
     assert sorted(path.name for path in (tmp_path / "new" / "a").iterdir()) == [
         "base.json", "model-1.safetensors", "model-2.safetensors", "optimizer.pt", "tokenizer.json",
     ]  # fmt: skip
     began = json.loads((tmp_path / "new" / "a" / "base.json").read_text())
-    assert began == {"name": "first", "weights": state.digest_of({})}
+    assert began == {"name": "first", "weights": FIRST}
     assert made == [True]
     other, addresses = Model(), []
     addresses = [value.data_ptr() for value in other.state_dict().values()]
     theirs = trainer_of(other)
-    state.load_state(tmp_path / "new" / "a", theirs, other)
+    state.load_state(tmp_path / "new" / "a", theirs, other, FIRST)
     assert all(torch.equal(value, before[name]) for name, value in other.state_dict().items())
     assert [value.data_ptr() for value in other.state_dict().values()] == addresses
     assert torch.equal(state.optimiser_of(theirs).state_dict()["state"][0]["exp_avg"], moments)
     (tmp_path / "new" / "a" / "optimizer.pt").unlink()
-    state.load_state(tmp_path / "new" / "a", theirs, other)
+    state.load_state(tmp_path / "new" / "a", theirs, other, FIRST)
     assert state.optimiser_of(theirs).state_dict()["state"] == {}
 
 
@@ -93,10 +94,10 @@ def test_moments_of_a_stranger_run_no_code(tmp_path):
             return (tmp_path / "touched").touch, ()
 
     model = Model()
-    state.save_state(tmp_path / "a", trainer_of(model), model, TOKENIZER)
+    state.save_state(tmp_path / "a", trainer_of(model), model, TOKENIZER, FIRST)
     torch.save(Attack(), tmp_path / "a" / "optimizer.pt")
     with pytest.raises(pickle.UnpicklingError):
-        state.load_state(tmp_path / "a", trainer_of(model), model)
+        state.load_state(tmp_path / "a", trainer_of(model), model, FIRST)
     assert not (tmp_path / "touched").exists()
 
 
@@ -115,12 +116,7 @@ def test_a_run_began_with_its_reference_or_with_what_lies_below_its_adapter():
     assert state.base_digest(trainer_of(model, reference), model) == state.digest_of(reference.state_dict())
     adapter = SimpleNamespace(peft_config={}, state_dict=lambda: {"w": weight, "w.lora_A": torch.ones(1)})
     weight = torch.tensor([1.0, 2.0])
-    trainer = trainer_of(model)
-    assert state.base_digest(trainer, adapter) == state.digest_of({"w": weight})
-    weight = torch.tensor([9.0, 9.0])
-    assert state.base_digest(trainer, adapter) == state.digest_of(
-        {"w": torch.tensor([1.0, 2.0])}
-    )  # found once for the run
+    assert state.base_digest(trainer_of(model), adapter) == state.digest_of({"w": weight})
 
 
 def test_a_model_is_called_by_the_last_part_of_its_place():

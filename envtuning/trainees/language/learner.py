@@ -99,7 +99,7 @@ class Learner:
         policy = self.policy()
         self.outcomes.eos, self.outcomes.begun = frozenset(policy.eos), policy.begun
         self.trainer.model.eval()
-        base_digest(self.trainer, self.model)  # computed now: peft's copy is still that of the first model
+        self.began = base_digest(self.trainer, self.model)  # now: peft's copy is still that of the first model
 
     @property
     def model(self) -> Any:
@@ -193,14 +193,14 @@ class Learner:
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, with the files that only training needs beside it."""
         with quiet():
-            save_state(folder, self.trainer, self.model, self.tokenizer)
+            save_state(folder, self.trainer, self.model, self.tokenizer, self.began)
             self.outcomes.visited.save(folder)
             if (folder / GENERATION_CONFIG_NAME).exists():  # an adapter has none
                 self.habits.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
         """Restore weights and moments in place. The reference stays the run's first model."""
-        load_state(folder, self.trainer, self.model)
+        load_state(folder, self.trainer, self.model, self.began)
         self.outcomes.visited.load(folder)
 
     def close(self) -> None:

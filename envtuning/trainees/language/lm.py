@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
+import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from engineers.backends.weights import WEIGHTS, raise_unless_data
@@ -21,15 +22,19 @@ from engineers.from_file import DATA, reads
 from engineers.knobs import as_text, find_knobs, with_values
 from engineers.roles import find_slices, share_of
 from engineers.shared import untrusted
+from engineers.shared.extras import require
 from envtuning.outcomes import Outcome, Tally
 from envtuning.seeds import derive
 from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
+from envtuning.trainees.language.quiet import quiet
+from envtuning.trainees.language.small import small_model
+from envtuning.trainees.language.state import load_optimiser, load_weights, remove_training_state, save_weights
 from envtuning.trainees.language.supervised import Updated, padded, step, tokens_of
+from envtuning.trainees.language.tokenizer import sign_tokenizer, small_tokenizer
 from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
-from envtuning.trainees.visited import FILE as VISITED
 from envtuning.trainees.visited import Visited
 from envtuning.worlds.text_scores import BLIND, likeliest
 from envtuning.worlds.world import Form, offers
@@ -82,8 +87,6 @@ class LMTrainee(Trainee):
         seed: int = 0,
         **options: Any,
     ) -> None:
-        import torch
-
         self.options, self.world, self.exclude = LMOptions(**options), world, tuple(exclude)
         self.boards = boards_in(exclude)
         self.model, self.tokenizer = self._begin(seed % 2**32)
@@ -94,10 +97,6 @@ class LMTrainee(Trainee):
 
     def _begin(self, seed: int) -> tuple[Any, Any]:
         """The run's first model and its tokenizer."""
-        from envtuning.trainees.language.quiet import quiet
-        from envtuning.trainees.language.small import small_model
-        from envtuning.trainees.language.tokenizer import sign_tokenizer, small_tokenizer
-
         options = self.options
         if options.model is None:
             tokenizer = small_tokenizer() if options.tokens == "words" else sign_tokenizer()
@@ -123,8 +122,6 @@ class LMTrainee(Trainee):
     @classmethod
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` or ``ImportError`` for unknown or wrong options, without loading anything."""
-        from engineers.shared.extras import require
-
         given = LMOptions(**options)
         if given.width % given.heads:
             raise ValueError(f"width={given.width} is not a multiple of heads={given.heads}: choose one that is")
@@ -209,9 +206,6 @@ class LMTrainee(Trainee):
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, with the files that only training needs beside it."""
-        from envtuning.trainees.language.quiet import quiet
-        from envtuning.trainees.language.state import save_weights
-
         with quiet():
             save_weights(folder, self.model, self.tokenizer, self.optimiser)
         (folder / COUNTED).write_text(json.dumps(self.updates) + "\n", encoding="utf-8")
@@ -219,8 +213,6 @@ class LMTrainee(Trainee):
         pass_on_unseen(Path(self.options.model or folder), folder, self.boards)
 
     def load(self, folder: Path) -> None:
-        from envtuning.trainees.language.state import load_optimiser, load_weights
-
         updates = untrusted.parsed((folder / COUNTED).read_bytes())
         if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
             raise ValueError(f"{COUNTED} holds {updates!r:.60}, not a number of updates")
@@ -230,11 +222,7 @@ class LMTrainee(Trainee):
         self.visited.load(folder)
 
     def slim(self, folder: Path) -> None:
-        """Only the last stage keeps the optimiser's state and the questions."""
-        from envtuning.trainees.language.state import OPTIMISER
-
-        for name in (OPTIMISER, VISITED):
-            (folder / name).unlink(missing_ok=True)
+        remove_training_state(folder)
 
     def close(self) -> None:
         """Nothing to release."""

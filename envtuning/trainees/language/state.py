@@ -19,17 +19,17 @@ import torch
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.shared import untrusted
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_finite, raise_unless_fits
+from envtuning.trainees.visited import FILE as VISITED
 
 OPTIMISER = "optimizer.pt"
-
 BASE = "base.json"
 
 
-def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any) -> None:
+def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any, base: str) -> None:
+    """``base`` is the ``base_digest`` of the run's first model."""
     save_weights(folder, model, tokenizer, optimiser_of(trainer))
-    (folder / BASE).write_text(
-        json.dumps({"name": base_name(model), "weights": base_digest(trainer, model)}) + "\n", encoding="utf-8"
-    )
+    began = {"name": base_name(model), "weights": base}
+    (folder / BASE).write_text(json.dumps(began) + "\n", encoding="utf-8")
 
 
 def save_weights(folder: Path, model: Any, tokenizer: Any, optimiser: torch.optim.Optimizer) -> None:
@@ -39,13 +39,19 @@ def save_weights(folder: Path, model: Any, tokenizer: Any, optimiser: torch.opti
     torch.save(optimiser.state_dict(), folder / OPTIMISER)
 
 
-def load_state(folder: Path, trainer: Any, model: Any) -> None:
+def remove_training_state(folder: Path) -> None:
+    """Remove what only further training needs: the optimiser's state, which is larger than a large model itself, and the questions."""
+    for name in (OPTIMISER, VISITED):
+        (folder / name).unlink(missing_ok=True)
+
+
+def load_state(folder: Path, trainer: Any, model: Any, base: str) -> None:
     """Raises ``ValueError`` for a checkpoint of a run that began with another model."""
     began = untrusted.parsed((folder / BASE).read_bytes())
-    if began["weights"] != (digest := base_digest(trainer, model)):
+    if began["weights"] != base:
         raise ValueError(
             f"{folder} continues from the model {began['name']} with weights {began['weights']}, but the weights there now are "
-            f"{digest}: restore the run's first model, or start a new run"
+            f"{base}: restore the run's first model, or start a new run"
         )
     if is_peft(model):
         from peft import set_peft_model_state_dict
@@ -63,7 +69,7 @@ def load_optimiser(folder: Path, optimiser: torch.optim.Optimizer) -> None:
     """Restore the saved moments; without a file the optimiser has none."""
     kept = folder / OPTIMISER
     if not kept.exists():
-        _forget(optimiser)
+        optimiser.state.clear()
         return
     saved = load_tensors(kept)
     # The learning rate and similar settings come from the options, not from the checkpoint.
@@ -81,20 +87,12 @@ def optimiser_of(trainer: Any) -> Any:
 
 
 def base_digest(trainer: Any, model: Any) -> str:
-    """16 hex digits of the model that the run began with: the reference's weights, or those below the adapter.
-
-    Computed at the first call, which must come before any training.
-    """
-    cached = getattr(trainer, "_base_digest", None)
-    if cached is None:
-        if trainer.ref_model is not None:
-            source = trainer.accelerator.unwrap_model(trainer.ref_model).state_dict()
-        elif is_peft(model):
-            source = {name: value for name, value in model.state_dict().items() if "lora_" not in name}
-        else:
-            source = {}  # beta 0: no reference model
-        cached = trainer._base_digest = digest_of(source)
-    return cached
+    """Identifies the model that a run begins with: the reference's weights, or those below the adapter. Call it before any training."""
+    if trainer.ref_model is not None:
+        return digest_of(trainer.accelerator.unwrap_model(trainer.ref_model).state_dict())
+    if is_peft(model):
+        return digest_of({name: value for name, value in model.state_dict().items() if "lora_" not in name})
+    return digest_of({})  # beta 0: no reference model
 
 
 def digest_of(weights: dict[str, torch.Tensor]) -> str:
@@ -147,8 +145,3 @@ def load_weights(folder: Path, model: Any) -> None:
             f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more tensors, so it has another architecture: "
             "load it with the options that it was saved with"
         )
-
-
-def _forget(optimiser: Any) -> None:
-    """Reset it to its state before the first step."""
-    optimiser.state.clear()

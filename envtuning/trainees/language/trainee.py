@@ -15,7 +15,6 @@ from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, Tra
 from envtuning.trainees.language.collapse import collapsed, unrewarded
 from envtuning.trainees.language.options import FROM_FILE, LanguageOptions, named
 from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
-from envtuning.trainees.visited import FILE as VISITED
 from envtuning.worlds.world import Form, raise_unless_trains
 
 if TYPE_CHECKING:
@@ -164,11 +163,9 @@ class GRPOTrainee(Trainee):
         self.learner.load(folder)
 
     def slim(self, folder: Path) -> None:
-        """Only the last stage keeps the optimiser's state, which is larger than a large model itself, and the questions."""
-        from envtuning.trainees.language.state import OPTIMISER
+        from envtuning.trainees.language.state import remove_training_state
 
-        for name in (OPTIMISER, VISITED):
-            (folder / name).unlink(missing_ok=True)
+        remove_training_state(folder)
 
     def close(self) -> None:
         if self.group is not None:

@@ -13,7 +13,7 @@ from envtuning.trainees import privates
 
 ROOT = Path(__file__).parents[3]
 OURS = ("self", "cls", "engineers", "envtuning")
-OWN = {"_apply", "_base_digest"}  # names that this package gives
+OWN = {"_apply"}  # names that this package gives
 NO_SECRET = {
     "os._exit",
     "sys._getframe",
