@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
 from benchmarks.grpo import CONFIG, SMALL, random_rewards
-from envtuning.trainees.language.learner import Learner, dataset
+from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.rows import rows_of
 
@@ -36,7 +37,7 @@ def theirs(learner: Learner, seed: int, prompts: int) -> float:
     """CPU seconds of TRL's ``train`` on the same rows, with a reward function that looks at nothing."""
     rows = rows_of(CONFIG, prompts, seed, style="short")
     trainer = learner.trainer
-    trainer.train_dataset, trainer.args.seed = dataset(rows), seed
+    trainer.train_dataset, trainer.args.seed = Dataset.from_list(rows), seed
     trainer.args.max_steps = (
         prompts // (learner.options.batch // learner.options.group) * learner.options.steps_per_batch
     )

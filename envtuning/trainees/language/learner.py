@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from datasets import Dataset
 from peft import LoraConfig
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
 from transformers.utils import GENERATION_CONFIG_NAME
@@ -28,7 +29,7 @@ from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import Played, refilled, rollout
 from envtuning.trainees.language.state import base_digest, load_state, save_state
-from envtuning.trainees.language.tasks import Tasks
+from envtuning.trainees.language.tasks import Turns
 from envtuning.trainees.privates.trl import PromptOnceTrainer, SignalTrainer, begin_stretch
 from envtuning.trainees.process_state import random_state_kept, set_threads
 from envtuning.worlds.text_player import Messages
@@ -53,12 +54,14 @@ LOGGED = {
 
 
 class Learner:
-    """One model under GRPO. With one process on CPU, ``train`` is a function of (loaded state, rows, seed)."""
+    """One model under GRPO. With one process on CPU, ``train`` is a function of (loaded state, rows, seed).
 
-    def __init__(self, options: LanguageOptions, seed: int, tasks: Tasks | None = None, unit: str = "samples") -> None:
+    ``tasks`` are conversations to play here; without them, TRL generates a reply to each row.
+    """
+
+    def __init__(self, options: LanguageOptions, seed: int, tasks: Turns | None = None, unit: str = "samples") -> None:
         self.options, self.tasks, self.unit = options, tasks, unit
-        played_here = tasks is not None and tasks.turns
-        if played_here:
+        if tasks is not None:
             options.raise_unless_turns_are_played_here()
         elif options.refill:
             raise ValueError(
@@ -89,11 +92,11 @@ class Learner:
                 args=GRPOConfig(
                     output_dir=self.folder.name, seed=seed, max_steps=1, **(_of_device() | self.options.settings())
                 ),
-                train_dataset=dataset([{"prompt": "", "metadata": {}}]),  # each stretch brings its rows
+                train_dataset=Dataset.from_list([{"prompt": "", "metadata": {}}]),  # each stretch brings its rows
                 processing_class=self.tokenizer,
                 peft_config=_lora(options.lora, model),
                 callbacks=[self.watch],
-                rollout_func=self._play if played_here else None,
+                rollout_func=None if tasks is None else self._play,
             )
         self.trainer.remove_callback(PrinterCallback)  # the loop's console prints for the run
         policy = self.policy()
@@ -177,7 +180,7 @@ class Learner:
         self.metadata = [row["metadata"] for row in rows]
         rows, spare = rows[:count], rows[count:]
         self.spare = [row["prompt"] for row in spare][accelerator.process_index :: accelerator.num_processes]
-        trainer.train_dataset = dataset(rows)
+        trainer.train_dataset = Dataset.from_list(rows)
         trainer.args.max_steps = len(rows) // prompts * self.options.steps_per_batch
         trainer.args.seed = seed
         begin_stretch(trainer)
@@ -235,12 +238,6 @@ class _Watch(TrainerCallback):
             control.should_training_stop |= whole and self.left <= 0
         if self.on_iteration is not None:
             self.on_iteration({**step, OUTCOMES: counted.tally})
-
-
-def dataset(rows: Rows) -> Any:
-    from datasets import Dataset
-
-    return Dataset.from_list(rows)
 
 
 def _of_device() -> dict[str, Any]:

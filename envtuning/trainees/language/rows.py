@@ -9,29 +9,16 @@ from numpy.typing import NDArray
 
 from envtuning.worlds.world import InfeasibleConfig
 from mapf_frozenlake import GenerationError, LakeConfig, generate
-from mapf_frozenlake.text import TextStyle, turns_prompt
+from mapf_frozenlake.text import TextStyle
 from mapf_frozenlake.text.trl import prompt_row
 
 
 def rows_of(
-    config: LakeConfig,
-    n: int,
-    seed: int,
-    *,
-    style: TextStyle,
-    mode: str = "plan",
-    exclude: NDArray[np.uint64] | None = None,
+    config: LakeConfig, n: int, seed: int, *, style: TextStyle, exclude: NDArray[np.uint64] | None = None
 ) -> list[dict[str, Any]]:
     """``n`` rows for TRL; ``metadata`` names the slice that a reply counts for. Raises ``InfeasibleConfig``."""
     try:
         boards = generate(config, n=n, seed=seed, exclude=exclude, num_threads=1)
     except GenerationError as error:
         raise InfeasibleConfig(str(error)) from error
-    rows = []
-    for instance in boards:
-        row = prompt_row(instance, config.reward, style)
-        if mode == "turns":
-            horizon = config.horizon_for(instance.height, instance.width)
-            row["prompt"] = [{"role": "user", "content": turns_prompt(instance, horizon, style)}]
-        rows.append(row)
-    return rows
+    return [prompt_row(instance, config.reward, style) for instance in boards]

@@ -13,22 +13,21 @@ from typing import Any, Protocol
 from envtuning.seeds import derive
 from envtuning.trainees.language.rollouts import Judged
 from envtuning.trainees.language.rows import rows_of
-from envtuning.worlds.lakes.play import alone, moves_of
+from envtuning.worlds.lakes.play import NoPlan, alone, moves_of
 from envtuning.worlds.lakes.world import LakeWorld
 from envtuning.worlds.text_player import Conversation
-from mapf_frozenlake import LakeConfig, LakeError, judge
+from mapf_frozenlake import LakeConfig, LakeError, from_text, judge
 from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
 from mapf_frozenlake.generator.generate import excluded_keys
+from mapf_frozenlake.text import TextStyle, turns_prompt
 from mapf_frozenlake.text.rewards import plan_reward
 from mapf_frozenlake.types import Instance
 
 Rows = list[dict[str, Any]]
 
 
-class Tasks(Protocol):
-    """Prompts of one world. ``rows`` begins a stretch of training; the other methods are about these rows."""
-
-    turns: bool  # whether a conversation has several
+class Turns(Protocol):
+    """Conversations that the loop plays itself. ``rows`` begins a stretch of training; the other methods are about these rows."""
 
     def rows(self, config: Any, n: int, seed: int) -> Rows:
         """``n`` rows: ``prompt``, and in ``metadata`` the ``slice`` and the question, as ``text`` or ``case``. None of the held-out cases is among them."""
@@ -43,7 +42,7 @@ class Tasks(Protocol):
         ...
 
 
-def tasks_of(world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) -> Tasks:
+def tasks_of(world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) -> LakePlans | Turns:
     """The tasks of a world: lakes have their own texts, other worlds use their text environments."""
     if isinstance(world, LakeWorld):
         made = LakeTurns if world.mode == "turns" else LakePlans
@@ -52,40 +51,29 @@ def tasks_of(world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) ->
 
 
 class LakePlans:
-    """One prompt and one reply with all plans; the row suffices to judge it."""
+    """One prompt and one reply with all plans: TRL generates it, and the row suffices to judge it."""
 
-    turns = False
-
-    def __init__(self, style: Any, exclude: Sequence[Any]) -> None:
+    def __init__(self, style: TextStyle, exclude: Sequence[Any]) -> None:
         self.style, self.excluded = style, excluded_keys(exclude)
 
     def rows(self, config: LakeConfig, n: int, seed: int) -> Rows:
         return rows_of(config, n, seed, style=self.style, exclude=self.excluded)
 
-    def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
-        raise NotImplementedError("a plan is judged without an environment")
-
-    def judge(self, case: int, talk: Conversation) -> Judged:
-        raise NotImplementedError("a plan is judged without an environment")
-
 
 class LakeTurns:
     """A reply for each step, in ``MAPFFrozenLakeText-v0``, with feedback if the config has it."""
 
-    turns = True
-
-    def __init__(self, style: Any, exclude: Sequence[Any]) -> None:
+    def __init__(self, style: TextStyle, exclude: Sequence[Any]) -> None:
         self.style, self.excluded = style, excluded_keys(exclude)
         self.config = LakeConfig()
         self.boards: list[Instance] = []
 
     def rows(self, config: LakeConfig, n: int, seed: int) -> Rows:
-        from mapf_frozenlake import from_text
-
-        rows = rows_of(config, n, seed, style=self.style, mode="turns", exclude=self.excluded)
+        rows = rows_of(config, n, seed, style=self.style, exclude=self.excluded)
         self.config, self.boards = config, [from_text(row["metadata"]["text"]) for row in rows]
-        for case, row in enumerate(rows):
-            row["prompt"][0]["case"] = case
+        for case, (row, board) in enumerate(zip(rows, self.boards, strict=True)):
+            question = turns_prompt(board, config.horizon_for(board.height, board.width), self.style)
+            row["prompt"] = [{"role": "user", "content": question, "case": case}]
         return rows
 
     def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
@@ -96,8 +84,8 @@ class LakeTurns:
     def judge(self, case: int, talk: Conversation) -> Judged:
         """As in validation, all moves together are judged as a plan. If a reply cannot be read there is no plan, and the reward is 0."""
         plan = moves_of(talk).outcome
-        if isinstance(plan, str):
-            return Judged(0.0, plan.partition(":")[0], 0.0)
+        if isinstance(plan, NoPlan):
+            return Judged(0.0, plan.kind, 0.0)
         board = self.boards[case]
         verdict = judge(board, plan)
         paid = plan_reward(self.config.reward, board, plan, verdict)
@@ -106,8 +94,6 @@ class LakeTurns:
 
 class EnvTurns:
     """Any world with a training environment of strings: case k is the episode after ``reset`` with its seed."""
-
-    turns = True
 
     def __init__(self, world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) -> None:
         self.world, self.capacity, self.exclude = world, capacity, exclude

@@ -18,7 +18,6 @@ from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, rais
 from envtuning.worlds.world import Form, raise_unless_trains
 
 if TYPE_CHECKING:
-    from envtuning.trainees.language.learner import Learner
     from envtuning.trainees.language.workers import WorkerGroup
 
 NEEDED = ("torch", "transformers", "trl", "datasets", "peft")
@@ -68,10 +67,11 @@ class GRPOTrainee(Trainee):
             )
             return
         from envtuning.trainees.language.learner import Learner
-        from envtuning.trainees.language.tasks import tasks_of
+        from envtuning.trainees.language.tasks import LakePlans, tasks_of
 
         self.tasks = tasks_of(world, capacity or {}, exclude)
-        self.learner: Learner = Learner(self.options, seed % 2**32, self.tasks, unit)
+        played_here = None if isinstance(self.tasks, LakePlans) else self.tasks
+        self.learner = Learner(self.options, seed % 2**32, played_here, unit)
 
     @classmethod
     def check_world(cls, world: Any) -> None:

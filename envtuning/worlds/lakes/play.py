@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,18 @@ from mapf_frozenlake.types import Instance, Plan
 Mode = Literal["plan", "turns"]
 
 
+class NoPlan(NamedTuple):
+    """The kind of a failure without a plan, and the reason."""
+
+    kind: str
+    why: str
+
+
 @dataclass(frozen=True)
 class Found:
     """A policy's result on a board."""
 
-    outcome: Plan | ParseError | str  # a plan, or why there is none: the reply could not be read, or the policy failed
+    outcome: Plan | ParseError | NoPlan  # a plan, or a reply that could not be read, or another failure
     cost: Mapping[str, int] = field(default_factory=dict)
     reply: str = ""  # of a language model
 
@@ -40,9 +47,8 @@ def play_lakes(
 
 
 def _episode(case: int, instance: Instance, found: Found, config: LakeConfig) -> LakeEpisode:
-    if isinstance(found.outcome, str):
-        kind, _, note = found.outcome.partition(": ")
-        return failed(case, instance, kind, note, found.cost, found.reply)
+    if isinstance(found.outcome, NoPlan):
+        return failed(case, instance, *found.outcome, found.cost, found.reply)
     return judged(
         case,
         instance,
@@ -81,7 +87,7 @@ def _acted(
         return [Found(answers[case]) for case in cases]  # type: ignore[arg-type]  # all answers are plans
     except Exception as error:
         if len(cases) == 1:
-            return [Found(f"policy_error: {type(error).__name__}: {error}")]
+            return [Found(NoPlan("policy_error", f"{type(error).__name__}: {error}"))]
     return [found for case in cases for found in _acted(policy, boards, [case], config, seed)]
 
 
@@ -89,7 +95,7 @@ def _plan_of(solver: Callable[[Instance], Any], boards: InstanceSet, case: int) 
     try:
         plan = next(solver_answers(solver, boards, [case], 1))[1]
     except Exception as error:  # any error of a third party's policy fails this board only
-        return Found(f"policy_error: {type(error).__name__}: {error}")
+        return Found(NoPlan("policy_error", f"{type(error).__name__}: {error}"))
     return Found(plan if plan is not None else [[] for _ in range(boards[case].num_agents)])
 
 
@@ -102,10 +108,10 @@ def _plans_in_words(policy: Any, boards: InstanceSet, config: LakeConfig, seed: 
 def _read(reply: Reply, board: Instance) -> Found:
     cost = {"samples": 1, "tokens": reply.tokens}
     if reply.error is not None:
-        return Found(f"policy_error: {reply.error}", cost)
+        return Found(NoPlan("policy_error", reply.error), cost)
     plan = parse_plan(reply.text, board.num_agents)
     if reply.truncated and isinstance(plan, ParseError):
-        return Found(f"truncated: {plan}", cost, reply.text)
+        return Found(NoPlan("truncated", str(plan)), cost, reply.text)
     return Found(plan, cost, reply.text)
 
 
@@ -128,10 +134,8 @@ def moves_of(talk: Conversation) -> Found:
     cost = {"samples": 1, "tokens": talk.tokens}
     said = "\n".join(reply.text for reply in talk.replies)
     if talk.error is not None:
-        return Found(f"policy_error: {talk.error}", cost, said)
+        return Found(NoPlan("policy_error", talk.error), cost, said)
     unread = next((info["parse_error"] for info in talk.infos if info.get("parse_error")), None)
-    if unread is not None and talk.truncated_reply:
-        return Found(f"truncated: {unread}", cost, said)
     if unread is not None:
-        return Found(f"parse_error: {unread}", cost, said)
+        return Found(NoPlan("truncated" if talk.truncated_reply else "parse_error", unread), cost, said)
     return Found(np.array([info["actions"] for info in talk.infos]).T.tolist(), cost, said)
