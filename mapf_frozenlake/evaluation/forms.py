@@ -67,10 +67,10 @@ def checked_form(policy: Any, form: Form | None) -> Form:
 
 def solver_answers(
     solver: Solver, suite: InstanceSet, wanted: Sequence[int], max_workers: int
-) -> Iterator[tuple[int, Answer]]:
+) -> Iterator[tuple[int, list[list[int]] | None]]:
     """Plans of a callable from an instance to a plan or solution, in the order in which they arrive."""
 
-    def ask(index: int) -> Answer:
+    def ask(index: int) -> list[list[int]] | None:
         instance = suite[index]
         plan = plan_by(solver, instance)
         if plan is None:
@@ -118,7 +118,7 @@ def text_answers(
 
 def neural_answers(
     policy: NeuralPolicy, suite: InstanceSet, wanted: Sequence[int], config: LakeConfig | None, seed: int = 0
-) -> Iterator[tuple[int, Answer]]:
+) -> Iterator[tuple[int, list[list[int]]]]:
     """The moves that a network makes on each board, until its episode ends by success, a fall or the horizon.
 
     On slippery ice, these are the moves after slips, and under POGEMA's rules what each agent really did, so that they can be judged like a plan; board ``index`` slips by
@@ -141,7 +141,7 @@ def batch_of(
 
 def _moves_made(
     policy: NeuralPolicy, boards: InstanceSet, config: LakeConfig | None, seeds: NDArray[np.int64]
-) -> list[Answer]:
+) -> list[list[list[int]]]:
     rules = LakeConfig.single(max(boards.holes.shape[1:]), num_agents=1)
     if config is not None:  # without its boards
         rules = rules.model_copy(update={name: getattr(config, name) for name in RULES})

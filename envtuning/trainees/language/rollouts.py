@@ -27,7 +27,8 @@ class Judged(NamedTuple):
 
 
 Judge = Callable[[int, Conversation], Judged]
-Played = dict[str, list[Any]]  # the return value of TRL's ``rollout_func``: columns, with an entry for each conversation
+# the return value of TRL's ``rollout_func``: columns, with an entry for each conversation
+Played = dict[str, list[Any]]
 
 
 @dataclass

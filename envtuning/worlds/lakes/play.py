@@ -84,7 +84,7 @@ def _acted(
     """All boards at once. If the policy raises, they are played one by one, so that only a bad board fails."""
     try:
         answers = dict(neural_answers(policy, boards, cases, config, seed))
-        return [Found(answers[case]) for case in cases]  # type: ignore[arg-type]  # all answers are plans
+        return [Found(answers[case]) for case in cases]
     except Exception as error:
         if len(cases) == 1:
             return [Found(NoPlan("policy_error", f"{type(error).__name__}: {error}"))]
