@@ -189,7 +189,7 @@ def test_the_gradient_is_that_of_stock_trl_on_the_same_groups(tiny, skip, tmp_pa
         args=trl.GRPOConfig(
             **{name: settings[name] for name in (*one.options.settings(), "output_dir", "max_steps", "use_cpu", "bf16")}
         ),
-        train_dataset=learning.dataset(rows[:4]),
+        train_dataset=learning.Dataset.from_list(rows[:4]),
         rollout_func=lambda prompts, trainer: played | {"logprobs": None},
     )
     theirs = gradients_of(stock)
