@@ -21,6 +21,7 @@ from typing import Any
 from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
+from engineers.shared import lines
 from envtuning.errors import RunError
 
 LOCK, OWNER = ".lock", ".owner"  # the lock, and the id of the process that holds it
@@ -143,10 +144,8 @@ def write_json(path: Path, value: Any) -> None:
 
 def append_line(path: Path, value: Any) -> None:
     """Append one JSON line and sync it to the disk."""
-    with storage_errors(path), open(path, "ab") as file:
-        file.write(json.dumps(value).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    with storage_errors(path):
+        lines.append_line(path, json.dumps(value).encode())
 
 
 def whole_lines(path: Path, text: str) -> list[str]:

@@ -8,7 +8,6 @@ are open at once, the second line names the first one by its number in the file.
 from __future__ import annotations
 
 import json
-import os
 import re
 import zlib
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engineers.shared.errors import UserError
+from engineers.shared.lines import append_line
 from engineers.shared.sentences import in_sentences
 from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 
@@ -72,13 +72,9 @@ class Ledger:
     def _append(self, entry: dict[str, Any]) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         before = self._read()
-        with self.path.open("ab") as file:
-            if before and not before.endswith(b"\n"):
-                file.write(b"\n")  # a process was killed in mid-line
-                before += b"\n"
-            file.write(json.dumps(entry | {"check": _check(entry, zlib.crc32(before))}).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        if before and not before.endswith(b"\n"):
+            before += b"\n"  # a process was killed in mid-line
+        append_line(self.path, json.dumps(entry | {"check": _check(entry, zlib.crc32(before))}).encode())
         return before.count(b"\n") + 1
 
     def _read(self) -> bytes:

@@ -6,7 +6,6 @@ blanked before anything is written.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from engineers.model.chat import ChatError
 from engineers.model.context import Context
 from engineers.redaction import redact
 from engineers.shared.errors import UserError
+from engineers.shared.lines import append_line
 from engineers.shared.sentences import in_sentences
 
 TRANSCRIPT_VERSION: Final = 2
@@ -69,25 +69,13 @@ class TranscriptError(UserError, ValueError):
 
 @dataclass
 class Transcript:
-    """A file that only grows. A line is written whole and flushed to the disk before the engineer continues."""
+    """A file that only grows; every line is on the disk before the engineer continues."""
 
     path: Path
 
     def append(self, exchange: Exchange) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = redact(exchange.model_dump_json()) + "\n"
-        with self.path.open("ab") as file:
-            file.write(self._end_of_broken_line() + line.encode())
-            file.flush()
-            os.fsync(file.fileno())
-
-    def _end_of_broken_line(self) -> bytes:
-        """A newline where an earlier process was killed in mid-line."""
-        with self.path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) == 0:
-                return b""
-            file.seek(-1, os.SEEK_END)
-            return b"" if file.read() == b"\n" else b"\n"
+        append_line(self.path, redact(exchange.model_dump_json()).encode())
 
 
 def read_transcript(path: Path) -> list[Exchange]:
