@@ -76,13 +76,10 @@ def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:
 def read_outcomes(given: Mapping[Any, Any], method: str, slices: Collection[str]) -> Tally:
     """The outcomes among a trainee's metrics; without any, an empty tally. ``slices`` are those of the config."""
     told = given.get(OUTCOMES)
-    if isinstance(told, Tally):
-        tally = told
-    else:
-        try:
-            tally = Tally.model_validate({} if told is None else told)
-        except ValidationError as error:
-            raise TraineeFailed(f"{method}: {in_sentences(error, OUTCOMES)}") from error
+    try:
+        tally = Tally.model_validate({} if told is None else told)
+    except ValidationError as error:
+        raise TraineeFailed(f"{method}: {in_sentences(error, OUTCOMES)}") from error
     if strangers := sorted((tally.first.keys() | tally.repeats.keys()).difference(slices)):
         raise TraineeFailed(
             f"{method} gave outcomes of slice {strangers[0]!r:.60}, and the stage's config has {', '.join(slices):.200}: name the "
