@@ -24,7 +24,23 @@ def from_desc(desc: str | Sequence[str]) -> Instance:
     so on. Spaces between the letters are ignored. Every agent's goal is reachable from its start.
     """
     rows = _rows_of(desc)
+    where = _letters_of(rows)
+    agents = next((i for i, letter in enumerate(START_LETTERS) if letter not in where), MAX_LETTERED_AGENTS)
+    expected = {*START_LETTERS[:agents], *GOAL_LETTERS[:agents]}
+    if agents == 0 or set(where) != expected:
+        unmatched = sorted(set(where) ^ expected) or ["S", "G"]
+        raise LakeError(
+            f"the map's starts and goals do not pair up ({', '.join(unmatched)}): agents are numbered without a gap, "
+            f"starts {' '.join(START_LETTERS[:5])} …, goals {' '.join(GOAL_LETTERS[:5])} …"
+        )
     holes = np.array([[letter == HOLE for letter in row] for row in rows])
+    starts = [where[letter] for letter in START_LETTERS[:agents]]
+    goals = [where[letter] for letter in GOAL_LETTERS[:agents]]
+    return require_paths(Instance(holes=holes, starts=np.array(starts), goals=np.array(goals)))
+
+
+def _letters_of(rows: list[str]) -> dict[str, tuple[int, int]]:
+    """The cell of each start's and goal's letter."""
     where: dict[str, tuple[int, int]] = {}
     for r, row in enumerate(rows):
         for c, letter in enumerate(row):
@@ -41,17 +57,7 @@ def from_desc(desc: str | Sequence[str]) -> Instance:
                     f"agent 1 goes from {START_LETTERS[1]!r} to {GOAL_LETTERS[1]!r}"
                 )
             where[letter] = (r, c)
-    agents = next((i for i, letter in enumerate(START_LETTERS) if letter not in where), MAX_LETTERED_AGENTS)
-    expected = {*START_LETTERS[:agents], *GOAL_LETTERS[:agents]}
-    if agents == 0 or set(where) != expected:
-        unmatched = sorted(set(where) ^ expected) or ["S", "G"]
-        raise LakeError(
-            f"the map's starts and goals do not pair up ({', '.join(unmatched)}): agents are numbered without a gap, "
-            f"starts {' '.join(START_LETTERS[:5])} …, goals {' '.join(GOAL_LETTERS[:5])} …"
-        )
-    starts = [where[letter] for letter in START_LETTERS[:agents]]
-    goals = [where[letter] for letter in GOAL_LETTERS[:agents]]
-    return require_paths(Instance(holes=holes, starts=np.array(starts), goals=np.array(goals)))
+    return where
 
 
 def to_desc(instance: Instance) -> list[str]:

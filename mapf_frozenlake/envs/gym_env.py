@@ -17,6 +17,7 @@ from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
+from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -91,7 +92,7 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
     ) -> None:
         self._recorder = make_recorder(render_mode)
         self.render_mode = render_mode
-        self.batch = options_from(given_among(locals()), also=CONTROLLER).make_batch(1)
+        self.batch = LakeBatch(autoreset="disabled", **options_from(given_among(locals()), also=CONTROLLER))
         self._controller = Controller(self.batch, flat=flat, discrete=discrete)
         self.observation_space, self.action_space = self._controller.observation_space, self._controller.action_space
         self._bind()

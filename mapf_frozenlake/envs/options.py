@@ -1,10 +1,9 @@
-"""Parses an environment's keyword arguments into a config, an optional fixed board and a batch, for every interface."""
+"""Parses an environment's keyword arguments into those of a batch, for every interface."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,7 +14,6 @@ from mapf_frozenlake.config import RULES, LakeConfig, Slice
 from mapf_frozenlake.errors import LakeError, UnknownArgument
 from mapf_frozenlake.maps import from_desc
 from mapf_frozenlake.types import Instance
-from mapf_frozenlake.world.batch import LakeBatch
 
 DRAW = (  # as LakeConfig.single takes them
     "size", "num_agents", "hole_ratio", "wait_ratio", "min_distance", "map_family", "loops", "room_size", "shelf_length", "aisle",
@@ -48,25 +46,14 @@ ELSEWHERE = {  # other environments' names -> our names
 }
 
 
-@dataclass(frozen=True)
-class EnvOptions:
-    """Parsed environment options: the config, the fixed board if there is one, and the batch's other arguments."""
-
-    config: LakeConfig
-    batch: dict[str, Any]
-
-    def make_batch(self, num_envs: int, autoreset: str = "disabled") -> LakeBatch:
-        return LakeBatch(self.config, num_envs, autoreset=autoreset, **self.batch)  # type: ignore[arg-type]
-
-
 def given_among(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What was given of ``KNOWN``, among all arguments of an env as ``locals()`` has them; and its ``unknown`` ones."""
     given = {name: arguments[name] for name in KNOWN if arguments.get(name, DEFAULTS[name]) is not DEFAULTS[name]}
     return given | arguments["unknown"]
 
 
-def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOptions:
-    """Parse an env's keyword arguments; unknown or contradictory ones raise ``LakeError``.
+def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any]:
+    """The arguments of a ``LakeBatch`` from an env's keyword arguments; unknown or contradictory ones raise ``LakeError``.
 
     ``also`` names the env's other arguments, for the message.
     """
@@ -90,7 +77,7 @@ def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOpti
         batch.setdefault("max_size", max(instance.height, instance.width))
         batch.setdefault("max_agents", instance.num_agents)
         batch["instance"] = instance
-    return EnvOptions(_config_of(given.get("config"), draw, rules), batch)
+    return batch | {"config": _config_of(given.get("config"), draw, rules)}
 
 
 def raise_unless_known(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> None:

@@ -21,6 +21,7 @@ from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import NUM_ACTIONS, Action, Certificate, Collisions, Instance, OnGoal
+from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.layout import space_of
 from mapf_frozenlake.world.rewards import RewardFunction
@@ -105,7 +106,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         self._recorder = make_recorder(render_mode)
         self.render_mode, self.fixed_roster = render_mode, fixed_roster
         self._mask_in, self._state_name = action_mask, state
-        self.batch = options_from(given, also=PARALLEL).make_batch(1)
+        self.batch = LakeBatch(autoreset="disabled", **options_from(given, also=PARALLEL))
         self.possible_agents = [f"agent_{slot}" for slot in range(self.batch.max_agents)]
         self._slots = {agent: slot for slot, agent in enumerate(self.possible_agents)}
         self.agents: list[str] = []

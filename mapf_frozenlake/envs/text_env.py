@@ -32,6 +32,7 @@ from mapf_frozenlake.text import (
 )
 from mapf_frozenlake.text.rewards import plan_reward
 from mapf_frozenlake.types import Action, Certificate, Collisions, Instance, OnGoal
+from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.rewards import RewardFunction
 
 Mode = Literal["plan", "turns"]
@@ -113,13 +114,13 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             raise LakeError("reward is a callable, which pays single steps: name a reward, or use mode='turns'")
         options = options_from(given | {"observation": "compact"}, also=("mode", "style", "augmenter"))
         self.mode = mode
-        self._refuse(options.config)
+        self._refuse(options["config"])
         self.style, self.render_mode, self.augmenter = style, render_mode, augmenter
-        self.batch = options.make_batch(1)
+        self.batch = LakeBatch(autoreset="disabled", **options)
         self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)
         self.action_space = AnyText(MAX_ACTION, min_length=0, charset=CHARACTERS)
         self.instance: Instance | None = None  # of the running episode
-        self._rules = options.config  # likewise
+        self._rules: LakeConfig = options["config"]  # likewise
         self._over = True
         self._unread = 0  # replies of this episode that could not be read
 

@@ -21,10 +21,11 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
+from mapf_frozenlake.world.batch import Autoreset, LakeBatch
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
-_AUTORESET = {
+_AUTORESET: dict[AutoresetMode, Autoreset] = {
     AutoresetMode.NEXT_STEP: "next_step",
     AutoresetMode.SAME_STEP: "same_step",
     AutoresetMode.DISABLED: "disabled",
@@ -95,7 +96,7 @@ class MAPFFrozenLakeVectorEnv(TakesConfigs, Recordable, VectorEnv[NDArray, NDArr
             raise LakeError(f"autoreset_mode={autoreset_mode!r}: give one of {modes}") from None
         self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
+        self.batch = LakeBatch(num_envs=num_envs, autoreset=_AUTORESET[self.autoreset_mode], **options)
         self._all = np.ones(num_envs, np.bool_)
         self._lending = Lending(self.batch.observation) if copy else None
         recorders = [make_recorder(render_mode, _RENDER_MODES) for _ in range(num_envs)]

@@ -32,19 +32,16 @@ def plan_prompt(instance: Instance, style: TextStyle = "paper") -> str:
     """
     if style == "short":
         return to_text(instance, style)
-    return "\n\n".join(
-        [_introduction(instance, style), f"{PLAN_FORMAT}\n{_example(instance, 'RIGHT RIGHT DOWN', 'WAIT LEFT')}"]
-    )
+    example = _example(instance, "RIGHT RIGHT DOWN", "WAIT LEFT")
+    return f"{_introduction(instance, style)}\n\n{PLAN_FORMAT}\n{example}"
 
 
 def turns_prompt(instance: Instance, horizon: int, style: TextStyle = "paper", on_goal: OnGoal = "wait") -> str:
     """The same for the first move of every agent, of at most ``horizon``."""
     if style == "short":
         return f"{to_text(instance, style)}. Step 0 {horizon}"
-    steps = f"There are at most {horizon} steps."
-    return "\n\n".join(
-        [_introduction(instance, style, on_goal), f"{steps}\n{TURN_FORMAT}\n{_example(instance, 'RIGHT', 'WAIT')}"]
-    )
+    steps, example = f"There are at most {horizon} steps.", _example(instance, "RIGHT", "WAIT")
+    return f"{_introduction(instance, style, on_goal)}\n\n{steps}\n{TURN_FORMAT}\n{example}"
 
 
 def state_text(
