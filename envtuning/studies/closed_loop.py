@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engineers.shared.counts import counted
-from envtuning.studies.intervals import FEWEST, t_quantile
+from envtuning.studies.intervals import FEWEST, half_width
 
 CONFIDENCE = 0.95  # of the one-sided bound
 
@@ -76,7 +76,7 @@ def lower_bound(values: ArrayLike, confidence: float = CONFIDENCE) -> float | No
     column = np.asarray(values, float)
     if len(column) < 2:
         return None
-    return float(column.mean() - t_quantile(confidence, len(column) - 1) * column.std(ddof=1) / len(column) ** 0.5)
+    return float(column.mean() - half_width(column.std(ddof=1), len(column), confidence))
 
 
 def lowest(bound: float) -> str:

@@ -39,9 +39,9 @@ def t_mean(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def half_width(deviation: float, n: int) -> float:
-    """Half the width of Student's t interval for the mean of ``n`` values with this deviation."""
-    return t_quantile(0.975, n - 1) * deviation / n**0.5
+def half_width(deviation: float, n: int, probability: float = 0.975) -> float:
+    """Half the width of Student's t interval for the mean of ``n`` values with this deviation; the ``probability`` is below its upper end."""
+    return t_quantile(probability, n - 1) * deviation / n**0.5
 
 
 @cache

@@ -5,7 +5,7 @@ Differences are paired by seed, on the seeds that all compared arms have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -148,33 +148,34 @@ def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> l
 
     A ``wide`` table fits on a page, not in a terminal. Empty columns are left out.
     """
-    objective, *others = headings.items()
-    columns = {
-        "arm": [row.arm for row in found],
-        "tier": [str(row.tier) for row in found],
-        "tuning runs": [str(row.tuning_runs or "") for row in found],
-        "n": [str(row.seeds) if wide else "" for row in found],
-        objective[1]: [row.success.percent() for row in found],
-        **{
-            word: [row.others[metric].percent() if metric in row.others else "" for row in found]
-            for metric, word in others
-        },
-        "gain": [row.gain.percent(signed=True) for row in found],
-        "− best open loop": [bounded(row.above_open_loop) for row in found],
-        "− lower tiers": [bounded(row.above_lower_tiers) if wide or row.tier.reads else "" for row in found],
-        **{
-            f"− {base}": [row.against[base].percent(signed=True) if base in row.against else "" for row in found]
-            for base in dict.fromkeys(base for row in found if wide for base in row.against)
-        },
-        "ignited": [_ignition(row) if wide else "" for row in found],
-        "tests": [f"{100 * row.tests:.1f}" if row.tests else "" for row in found],
-        "tokens": [f"{row.tokens:,.0f}" if row.tokens else "" for row in found],
-        "cost": ["" if row.cost == 0 else money(row.cost) for row in found],
-        "incidents": [str(row.incidents or "") for row in found],
-        "fallbacks": [str(row.fallbacks or "") for row in found],
+    baselines = dict.fromkeys(base for row in found if wide for base in row.against)
+    lines = [_line(row, headings, baselines, wide) for row in found]
+    kept = [heading for heading in (lines[0] if lines else ()) if any(line[heading] for line in lines)]
+    return [kept, *([line[heading] for heading in kept] for line in lines)]
+
+
+def _line(row: Row, headings: Mapping[str, str], baselines: Iterable[str], wide: bool) -> dict[str, str]:
+    """What each column says of an arm."""
+    (_, objective), *others = headings.items()
+    against = {f"− {base}": row.against.get(base) for base in baselines}
+    return {
+        "arm": row.arm,
+        "tier": str(row.tier),
+        "tuning runs": str(row.tuning_runs or ""),
+        "n": str(row.seeds) if wide else "",
+        objective: row.success.percent(),
+        **{word: row.others[metric].percent() if metric in row.others else "" for metric, word in others},
+        "gain": row.gain.percent(signed=True),
+        "− best open loop": bounded(row.above_open_loop),
+        "− lower tiers": bounded(row.above_lower_tiers) if wide or row.tier.reads else "",
+        **{heading: "" if found is None else found.percent(signed=True) for heading, found in against.items()},
+        "ignited": _ignition(row) if wide else "",
+        "tests": f"{100 * row.tests:.1f}" if row.tests else "",
+        "tokens": f"{row.tokens:,.0f}" if row.tokens else "",
+        "cost": "" if row.cost == 0 else money(row.cost),
+        "incidents": str(row.incidents or ""),
+        "fallbacks": str(row.fallbacks or ""),
     }
-    kept = {heading: column for heading, column in columns.items() if any(column)}
-    return [list(kept), *(list(line) for line in zip(*kept.values(), strict=True))]
 
 
 def legend(lines: Sequence[Sequence[str]], found: Sequence[Row]) -> str:
