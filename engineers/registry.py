@@ -123,19 +123,23 @@ def named_in_a_file(name: str, options: dict[str, Any]) -> Engineer:
         raise TypeError(
             f"{name!r}: {backend} does not take the text after the slash as its first argument: write make(rest, …)"
         )
-    taken = _taken(factory)
-    if taken is not None:
-        options = {key: value for key, value in options.items() if key in taken or key not in COMMON_OPTIONS}
-        strangers = sorted(options.keys() - taken)
-        if strangers:
-            raise TypeError(
-                f"{name!r} has no option {', '.join(strangers)}; it has {', '.join(sorted(taken)) or 'none'}"
-            )
+    options = _without_unused(name, factory, options)
     made = factory(**options) if is_class else factory(model, **options)
     try:
         return as_engineer(made)
     except TypeError as error:
         raise TypeError(f"{name!r} made {error}") from error
+
+
+def _without_unused(name: str, factory: Callable[..., Engineer], options: dict[str, Any]) -> dict[str, Any]:
+    """The options without common ones that this engineer does not take. Raises ``TypeError`` for others that it does not take."""
+    taken = _taken(factory)
+    if taken is None:
+        return options
+    kept = {key: value for key, value in options.items() if key in taken or key not in COMMON_OPTIONS}
+    if strangers := sorted(kept.keys() - taken):
+        raise TypeError(f"{name!r} has no option {', '.join(strangers)}; it has {', '.join(sorted(taken)) or 'none'}")
+    return kept
 
 
 def needs_trainee(name: str) -> bool:

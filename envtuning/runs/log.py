@@ -197,8 +197,7 @@ class RunLog:
                     shutil.copyfile(original, draft)
         return self._read()
 
-    def _with_stage(self, stage: Stage | None) -> RunState:
-        assert stage is not None, "a stage that was just written is there"
+    def _with_stage(self, stage: Stage) -> RunState:
         return self._become(replace(self.state, stages=(*self.state.stages[: stage.number], stage)))
 
     def _become(self, state: RunState) -> RunState:
