@@ -80,23 +80,10 @@ class Attempt(BaseModel):
         )
 
     def run_to_end(self) -> None:
-        """Train until the budget is spent or the stage's rule ends it, then validate and play the probe."""
-        session = self.session
-        decision = self._decision_at_the_end(self._train_until_over())
-        spent_all = f"the budget of {max(0, session.allowance):,} {in_words(self.unit)} is spent"
-        self.reason = decision.reason if decision.advance else spent_all
-        if not decision.advance and decision.reason:
-            self.reason += f" ({decision.reason})"
-        self.note("end", reason=self.reason)
-        self.probe = draw_probe(session.plan, self.config, self._seed("probe"), session.suites.held_out)
-        if self.probe is not None and self.plays_probe:
-            self.probe_episodes = self._play(self.probe, self._faded())
-
-    def _train_until_over(self) -> int:
-        """Train in stretches, each up to the next check or the next step of a fade; returns what was spent since the last check."""
+        """Train in stretches, each up to the next check or step of a fade, until the budget is spent or the stage's rule ends it. Then validate and play the probe."""
         suites = self.session.spec.suites
         every = suites.every or self._until_rule_is_checked
-        since = 0
+        since = 0  # of the budget, since the last check
         while (left := self._left()) > 0:
             until_check = every - since if every else left
             since += self._train(min(left, until_check, self._until_next_fade()))
@@ -108,7 +95,7 @@ class Attempt(BaseModel):
                     break
                 if self._left() > 0 and self.trainee.checkpoints_inside:
                     self._keep_checkpoint()
-        return since
+        self._end(self._decision_at_the_end(since))
 
     def _keep_checkpoint(self) -> None:
         session = self.session
@@ -126,6 +113,18 @@ class Attempt(BaseModel):
         if not self.episodes or (suites.every and since):
             return self._validate_and_decide()
         return self._decide()
+
+    def _end(self, decision: Decision) -> None:
+        """Say why it ended, and play the probe."""
+        session = self.session
+        spent_all = f"the budget of {max(0, session.allowance):,} {in_words(self.unit)} is spent"
+        self.reason = decision.reason if decision.advance else spent_all
+        if not decision.advance and decision.reason:
+            self.reason += f" ({decision.reason})"
+        self.note("end", reason=self.reason)
+        self.probe = draw_probe(session.plan, self.config, self._seed("probe"), session.suites.held_out)
+        if self.probe is not None and self.plays_probe:
+            self.probe_episodes = self._play(self.probe, self._faded())
 
     @property
     def plays_probe(self) -> bool:
