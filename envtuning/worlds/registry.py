@@ -49,23 +49,24 @@ def named_in_a_file(name: str, options: dict[str, Any]) -> World[Any]:
         found = object_at(place)
     except ImportError as error:
         raise UnknownWorld(f"world {name!r}: {error}") from error
-    if not isinstance(found, World):
-        if not declares(found, World):
-            raise UnknownWorld(
-                f"world {name!r} is not a World: name a class derived from envtuning.worlds.world.World, an object of such a class, "
-                "or a function whose return annotation is such a class"
-            )
-        try:
-            signature(found).bind(**options)
-            raise_unless_allowed("world.options", options, allowed_in(found, place))
-            found = found(**options)
-        except (Exception, SystemExit) as error:  # foreign code
-            said = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
-            raise UnknownWorld(f"world {name!r} cannot be made with these options: {said}{error}") from error
-    elif options:
-        raise UnknownWorld(f"world {name!r} is an object, so it takes no options: leave out {', '.join(options)}")
-    if not isinstance(found, World):
+    if isinstance(found, World):
+        if options:
+            raise UnknownWorld(f"world {name!r} is an object, so it takes no options: leave out {', '.join(options)}")
+        return found
+    if not declares(found, World):
         raise UnknownWorld(
-            f"world {name!r} is of type {type(found).__name__}, not a World: derive it from envtuning.worlds.world.World"
+            f"world {name!r} is not a World: name a class derived from envtuning.worlds.world.World, an object of such a class, "
+            "or a function whose return annotation is such a class"
         )
-    return found
+    try:
+        signature(found).bind(**options)
+        raise_unless_allowed("world.options", options, allowed_in(found, place))
+        made = found(**options)
+    except (Exception, SystemExit) as error:  # foreign code
+        said = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
+        raise UnknownWorld(f"world {name!r} cannot be made with these options: {said}{error}") from error
+    if not isinstance(made, World):
+        raise UnknownWorld(
+            f"world {name!r} is of type {type(made).__name__}, not a World: derive it from envtuning.worlds.world.World"
+        )
+    return made
