@@ -28,13 +28,9 @@ def _argument(call: Call, name: str, place: int) -> Any:
     return call.named.get(name, call.positional[place] if place < len(call.positional) else None)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int)
-
-
 def _power(_: Any, call: Call) -> str | None:
     base, exponent = _argument(call, "base", 0), _argument(call, "exponent", 1)
-    if not (_is_whole(base) and _is_whole(exponent)) or exponent < 0 or abs(base) < 2:
+    if not (isinstance(base, int) and isinstance(exponent, int)) or exponent < 0 or abs(base) < 2:
         return None
     if base.bit_length() * exponent <= MAX_BITS:
         return None
@@ -56,7 +52,7 @@ def _precision(place: int) -> Callable[[Any, Call], str | None]:
 
 def _round(_: Any, call: Call) -> str | None:
     places = _argument(call, "decimal_places", 1)
-    if not _is_whole(places) or abs(places) <= MAX_PLACES:
+    if not isinstance(places, int) or abs(places) <= MAX_PLACES:
         return None
     return f"decimal_places is beyond {MAX_PLACES:,}: take a number nearer to 0"
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any
 
-from engineers.model.replies import without_thoughts
+from engineers.model.replies import encodable, without_thoughts
 
 MAX_CHARACTERS = 20_000  # of an action
 MAX_CALLS = 100  # in an action
@@ -247,16 +247,8 @@ def _raise_unless_literal(value: Any, depth: int = MAX_DEPTH) -> None:
         raise CallError(f"a number of more than {MAX_DIGITS:,} digits: write a shorter one")
     elif isinstance(value, float) and not math.isfinite(value):
         raise CallError("a number that is not finite: write a finite one")
-    elif isinstance(value, str) and not _can_be_sent(value):
+    elif isinstance(value, str) and value != encodable(value):
         raise CallError("a text with half a surrogate pair: write whole characters")
-
-
-def _can_be_sent(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def as_reply(calls: Sequence[Call | str]) -> str:

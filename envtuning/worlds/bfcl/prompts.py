@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
+from envtuning.worlds.bfcl.documents import parameters, required
 from envtuning.worlds.bfcl.reply_format import ReplyFormat
 
 ToolStyle = Literal["json", "short", "none"]
@@ -52,6 +53,5 @@ def _shown(document: str, style: ToolStyle) -> str:
     if style == "json":
         return document
     tool = json.loads(document)
-    required = tool["parameters"].get("required", ())
-    arguments = [name if name in required else f"{name}?" for name in tool["parameters"]["properties"]]
+    arguments = [name if name in required(tool) else f"{name}?" for name in parameters(tool)]
     return f"{tool['name']}({', '.join(arguments)})"

@@ -31,23 +31,15 @@ _PRECONDITION = re.compile(
 _OF_A_VALUE = re.compile(r"must be (?:an? |between |positive|numbers|one of|in )", re.IGNORECASE)
 _DATE = re.compile(r"\A\d{4}-\d\d-\d\d\Z")
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "float": (int, float),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-    "dict": (dict,),
-}
-_SAID = {
-    "string": "a text",
-    "integer": "a whole number",
-    "float": "a number",
-    "number": "a number",
-    "boolean": "True or False",
-    "array": "a list",
-    "dict": "a dict",
+# A document's types: those of Python, and what to say.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "string": ((str,), "a text"),
+    "integer": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "number": ((int, float), "a number"),
+    "boolean": ((bool,), "True or False"),
+    "array": ((list, tuple), "a list"),
+    "dict": ((dict,), "a dict"),
 }
 
 
@@ -97,15 +89,11 @@ def unexpected_argument(event: CallEvent) -> str | None:
 
 def wrong_value(event: CallEvent) -> str | None:
     """Types, listed values and formats. If one is wrong, two values may have been exchanged."""
-    said, names = [], []
-    for name, value in _checkable(event):
-        wanted = _wanted(_parameters(event)[name], value)
-        if wanted is not None:
-            said.append(f"{name} must be {wanted}")
-            names.append(name)
+    checked = {name: _wanted(_parameters(event)[name], value) for name, value in _checkable(event)}
+    said = [f"{name} must be {wanted}" for name, wanted in checked.items() if wanted is not None]
     if not said:
         return None
-    others = [name for name, _ in _checkable(event) if name not in names][: max(0, 3 - len(names))]
+    others = [name for name, wanted in checked.items() if wanted is None][: max(0, 3 - len(said))]
     places = f" If values have changed places, check {_listed(others)} too." if others else ""
     return f"{'; '.join(said)}.{places}"
 
@@ -114,7 +102,7 @@ def _wanted(schema: dict[str, Any], value: Any) -> str | None:
     """What the document wants instead of this value; None if the value is right."""
     kind = schema.get("type")
     if value is not None and kind in _TYPES and not _is_of(kind, value):
-        return _SAID[kind]
+        return _TYPES[kind][1]
     listed = documented_values(schema)
     values = value if isinstance(value, list) else [value]
     if listed and any(isinstance(item, str) and item not in listed for item in values):
@@ -128,7 +116,7 @@ def _is_of(kind: str, value: Any) -> bool:
     """Whether a value has a document's type; True does not count as a number."""
     if isinstance(value, bool):
         return kind == "boolean"
-    return isinstance(value, _TYPES[kind])
+    return isinstance(value, _TYPES[kind][0])
 
 
 def path_for_name(event: CallEvent) -> str | None:
