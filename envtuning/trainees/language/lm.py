@@ -195,14 +195,11 @@ class LMTrainee(Trainee):
             )
         return updated
 
-    def _policy(self, model: Any) -> ReplyPolicy:
-        return ReplyPolicy(
-            model, self.tokenizer, max_tokens=self.options.max_tokens, threads=self.options.torch_threads
-        )
-
     def policy(self) -> ReplyPolicy:
         """The current model; it answers greedily."""
-        return self._policy(deepcopy(self.model))
+        options = self.options
+        model = deepcopy(self.model)
+        return ReplyPolicy(model, self.tokenizer, max_tokens=options.max_tokens, threads=options.torch_threads)
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, with the files that only training needs beside it."""
