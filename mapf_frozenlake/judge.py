@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -77,23 +77,27 @@ def judge_and_play(
     violations = _violations(playback)
     on_goal = (playback.positions == instance.goals).all(axis=2)  # [steps + 1, num_agents]
     arrived = bool(on_goal[-1].all())
-    valid = arrived and not violations
-    settled = [_settled(column) for column in on_goal.T] if arrived else []
-    makespan = max(settled) if arrived else None
-    sum_of_costs = sum(settled) if arrived else None
-    least_makespan = _least(instance, "makespan", optima) if valid else None
-    least_sum = _least(instance, "sum_of_costs", optima) if valid else None
+    costs = [_settled(column) for column in on_goal.T] if arrived else []
     verdict = Verdict(
-        valid=valid,
-        optimal=makespan == least_makespan if least_makespan is not None else (None if valid else False),
-        failure=None if valid else _primary(violations),
+        valid=False,
+        optimal=False,
+        failure=_primary(violations),
         violations=violations,
-        makespan=makespan,
-        sum_of_costs=sum_of_costs,
-        makespan_gap=None if makespan is None or least_makespan is None else makespan - least_makespan,
-        sum_of_costs_gap=None if sum_of_costs is None or least_sum is None else sum_of_costs - least_sum,
+        makespan=max(costs) if arrived else None,
+        sum_of_costs=sum(costs) if arrived else None,
         agents_on_goal=tuple(on_goal[-1].tolist()),
-        note=UNKNOWN_OPTIMUM if valid and least_makespan is None else None,
+    )
+    if violations or not arrived:
+        return verdict, playback
+    least_makespan, least_sum = _least(instance, "makespan", optima), _least(instance, "sum_of_costs", optima)
+    verdict = replace(
+        verdict,
+        valid=True,
+        optimal=None if least_makespan is None else max(costs) == least_makespan,
+        failure=None,
+        makespan_gap=None if least_makespan is None else max(costs) - least_makespan,
+        sum_of_costs_gap=None if least_sum is None else sum(costs) - least_sum,
+        note=UNKNOWN_OPTIMUM if least_makespan is None else None,
     )
     return verdict, playback
 

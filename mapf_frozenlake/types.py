@@ -73,11 +73,13 @@ class Instance:
     sample_id: str | None = None
 
     def __post_init__(self) -> None:
-        holes = _frozen(self.holes, np.bool_)
-        starts, goals = _frozen(_whole("starts", self.starts), np.int16), _frozen(_whole("goals", self.goals), np.int16)
-        object.__setattr__(self, "holes", holes)
-        object.__setattr__(self, "starts", starts)
-        object.__setattr__(self, "goals", goals)
+        object.__setattr__(self, "holes", _frozen(self.holes, np.bool_))
+        object.__setattr__(self, "starts", _frozen(_whole("starts", self.starts), np.int16))
+        object.__setattr__(self, "goals", _frozen(_whole("goals", self.goals), np.int16))
+        self._raise_on_broken_rules()
+
+    def _raise_on_broken_rules(self) -> None:
+        holes, starts, goals = self.holes, self.starts, self.goals
         if holes.ndim != 2 or not all(MIN_SIZE <= side <= MAX_SIZE for side in holes.shape):
             raise LakeError(f"holes of shape {holes.shape}: a lake has {MIN_SIZE} to {MAX_SIZE} rows and columns")
         if starts.ndim != 2 or starts.shape[1:] != (2,) or starts.shape != goals.shape or len(starts) == 0:

@@ -167,13 +167,10 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         live = {agent: self._slots[agent] for agent in self.agents}
         over = bool(terminated[0] or truncated[0])
         # Under on_goal="finish", an agent that has left the board is terminated before the others; in a fixed roster it stays.
-        left = dict.fromkeys(live, False)
-        if not self.fixed_roster:
-            left = {agent: not self.batch.active[0, slot] for agent, slot in live.items()}
-        infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, slot])} for agent, slot in live.items()}
-        if over:
-            came_of_it = outcome(self.batch)
-            infos = {agent: info | came_of_it for agent, info in infos.items()}
+        here = self.batch.active[0]
+        left = {agent: not self.fixed_roster and not here[slot] for agent, slot in live.items()}
+        came_of_it = outcome(self.batch) if over else {}
+        infos = {agent: {"event": int(events[0, slot])} | came_of_it for agent, slot in live.items()}
         for agent in live:
             if left[agent]:
                 infos[agent]["slice"] = self.batch.current_slices[0]

@@ -61,7 +61,8 @@ def _measure(
     act = _actor(policy, boards, batch)
     planning = time.perf_counter() - began
     n, agents, horizon = len(boards), boards.starts.shape[1], int(batch.horizon[0])
-    last_away, here, ever = np.zeros((n, agents), np.int64), np.zeros((n, agents), bool), np.zeros((n, agents), bool)
+    last_away = np.zeros((n, agents), np.int64)
+    here, ever = np.zeros((n, agents), bool), np.zeros((n, agents), bool)
     goals, collisions, steps = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, horizon)
     running = np.ones(n, bool)
     for step in range(1, horizon + 1):
@@ -85,7 +86,6 @@ def _measure(
     lifelong = config.on_goal == "next"
     arrived = ever if lifelong else here
     costs = np.where(arrived, last_away + 1, horizon)
-    ice = [int((~instance.holes).sum()) for instance in boards]
     return [
         PathEpisode(
             map=map_name,
@@ -96,7 +96,7 @@ def _measure(
             makespan=None if lifelong else int(costs[row].max()),
             sum_of_costs=None if lifelong else int(costs[row].sum()),
             throughput=float(goals[row] / horizon) if lifelong else None,
-            density=agents / ice[row],
+            density=agents / int((~boards[row].holes).sum()),
             collisions=int(collisions[row]),
             seconds_per_step=planning / int(steps.sum()),
         )
