@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from mapf_frozenlake.maps import to_desc
 from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, BoolGrid, Cells, Instance
 
 TextStyle = Literal["paper", "coordinates", "short"]
-STYLES: tuple[TextStyle, ...] = ("paper", "coordinates", "short")
+STYLES: tuple[TextStyle, ...] = get_args(TextStyle)
 MAX_TEXT = 200_000  # characters; a 64×64 board with 64 agents takes a tenth of it
 
 _ROUTE = re.compile(

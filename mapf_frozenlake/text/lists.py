@@ -59,14 +59,9 @@ class _ListReader:
         if self._skip_header():
             while self.list.broken is None and not self._at_end():
                 self._take()
-            if self.list.broken is None:
-                self._refuse_gaps_in_numbering()
-            if self.list.broken is None:
-                self._refuse_doubtful_arrows()
-            if self.depth > 0 and self.list.bracketed and self.list.broken is None:
-                self._break(
-                    "the list that ends here is not closed: the reply seems to be cut off", self.tokens[self.at - 1]
-                )
+            for refuse in (self._refuse_gaps_in_numbering, self._refuse_doubtful_arrows, self._refuse_open_bracket):
+                if self.list.broken is None:
+                    refuse()
         self.list.end = self.at
         return self.list
 
@@ -196,6 +191,11 @@ class _ListReader:
         way = next((token for token in self.tokens[self.start : self.at] if token.kind == "way"), None)
         if way is not None and any(move.text in MOVE_ARROWS for move in self.list.moves):
             self._break("an arrow between two cells may be a move or not: write the moves as words", way)
+
+    def _refuse_open_bracket(self) -> None:
+        if self.depth > 0 and self.list.bracketed:
+            end = self.tokens[self.at - 1]
+            self._break("the list that ends here is not closed: the reply seems to be cut off", end)
 
     def _tokens_from(self, at: int) -> Iterator[Token]:
         return (
