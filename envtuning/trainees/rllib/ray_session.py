@@ -27,23 +27,17 @@ def start_ray() -> None:
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # its advice would hide the run's own output
     if ray.is_initialized():
         return
-    if named := os.environ.get("RAY_ADDRESS"):
-        try:
-            with _our_sigterm(), _out_of_a_strangers_folder():
-                ray.init(log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise ConnectionError(
-                f"RAY_ADDRESS={named}: no Ray answers there ({error}): start it, or unset RAY_ADDRESS so that the run starts its own"
-            ) from error
-        return
-    with _our_sigterm(), _out_of_a_strangers_folder():
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+    named = os.environ.get("RAY_ADDRESS")
+    here = {"address": "local", "include_dashboard": False, "object_store_memory": OBJECT_STORE}
+    try:
+        with _our_sigterm(), _out_of_a_strangers_folder():
+            ray.init(**({} if named else here), log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        if not named:
+            raise
+        raise ConnectionError(
+            f"RAY_ADDRESS={named}: no Ray answers there ({error}): start it, or unset RAY_ADDRESS so that the run starts its own"
+        ) from error
 
 
 @contextmanager
