@@ -61,13 +61,12 @@ def _in_step(world: GymTask[Any], policy: Any, going: list[Copy], name: str) -> 
     while going:
         asked, going = going, []
         for copy, action in zip(asked, actions_of(policy, asked)):
-            episode = (
-                _stopped(copy, name, action) if isinstance(action, PolicyError) else _step(world, copy, name, action)
-            )
-            if episode is None:
-                going.append(copy)
-            else:
+            if isinstance(action, PolicyError):
+                yield _episode(copy, name, "policy_error", note=str(action))
+            elif (episode := _step(world, copy, name, action)) is not None:
                 yield episode
+            else:
+                going.append(copy)
 
 
 def _step(world: GymTask[Any], copy: Copy, name: str, action: Any) -> GymEpisode | None:
@@ -80,10 +79,6 @@ def _step(world: GymTask[Any], copy: Copy, name: str, action: Any) -> GymEpisode
     last = (float(reward), bool(terminated), info)
     failure = None if world.success(*last) else world.failure(*last)
     return _episode(copy, name, failure, picture="" if failure is None else world.picture(copy.env))
-
-
-def _stopped(copy: Copy, name: str, error: PolicyError) -> GymEpisode:
-    return _episode(copy, name, "policy_error", note=str(error))
 
 
 def _episode(copy: Copy, name: str, failure: str | None, *, note: str | None = None, picture: str = "") -> GymEpisode:

@@ -72,13 +72,12 @@ class Worker:
         done = self.trainee.policy().reply(mine, seed=seed) if mine else []
         return gather_object(done)
 
-    def complete(self, which: str, options: dict[str, Any], *question: Any) -> Any:
+    def complete(self, which: str, options: dict[str, Any], messages: Any, schema: Any, max_tokens: int) -> Any:
         from engineers.backends.live import LiveChat
 
         if self.line is None:
             return None
         model, tokenizer = self.trainee.language_model() if which == "checkpoint" else self.trainee.base_model()
-        messages, schema, max_tokens = question
         chat = LiveChat(model, tokenizer, model=f"live/{which}", **options)
         return chat.complete(messages, schema, max_tokens=max_tokens)
 

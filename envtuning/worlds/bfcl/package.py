@@ -99,9 +99,9 @@ class Package:
 
     def data_file(self, split: str, *, answers: bool = False) -> Path:
         folder = self.root / "bfcl_eval" / "data"
-        return (
-            folder / "possible_answer" if answers else folder
-        ) / f"{RELEASES[self.version].prefix}multi_turn_{split}.json"
+        if answers:
+            folder /= "possible_answer"
+        return folder / f"{RELEASES[self.version].prefix}multi_turn_{split}.json"
 
     def docs_file(self, class_name: str) -> Path:
         module = self.class_modules[class_name].rsplit(".", 1)[-1]
