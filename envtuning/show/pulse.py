@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from types import TracebackType
 
 from rich.console import Console, ConsoleRenderable, RenderHook
 
@@ -34,9 +33,7 @@ class Pulse(Observer, RenderHook):
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._over.set()
         self._thread.join()
         self.console.pop_render_hook()
