@@ -60,12 +60,9 @@ def _code_in(path: Path) -> str:
         return ""
     if path.name == INDEX:
         files = settings.get("weight_map")
-        others = (
-            [name for name in files.values() if not str(name).endswith(".safetensors")]
-            if isinstance(files, dict)
-            else []
-        )
-        return f"names weights that are not safetensors ({str(others[0])!r:.100})" if others else ""
+        names = map(str, files.values() if isinstance(files, dict) else ())
+        others = [name for name in names if not name.endswith(".safetensors")]
+        return f"names weights that are not safetensors ({others[0]!r:.100})" if others else ""
     if other := settings.get("base_model_name_or_path"):
         return f"names another model to load ({str(other)!r:.100})"
     named = [name for name in NAMES_CODE if settings.get(name)]

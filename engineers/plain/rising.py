@@ -111,7 +111,7 @@ class OnceEngineer(ShareRule):
 
 def results(record: StageRecord, report: StageReport) -> Results:
     """What the last half of a stage showed of each slice."""
-    return {row.name: row for row in read_first(record, report.objective) if row.episodes}
+    return {row.name: row for row in read_first(record, report.objective)}
 
 
 def whole(record: StageRecord, report: StageReport) -> Results:

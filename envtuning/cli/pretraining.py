@@ -32,7 +32,7 @@ def pretrain_for(
     also: Sequence[RunSpec] = (),
     samples: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int, float], None] | None = None,
+    progress: Told | None = None,
 ) -> Path:
     """Teach a model for this run, without the held-out cases of it and of ``also``. Raises ``SpecError`` if that is impossible.
 
