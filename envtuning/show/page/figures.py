@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import fmean
 
 from engineers.shared.counts import in_words
 from envtuning.show.page.line_chart import Chart, Series, colour, draw
 from envtuning.show.page.view import RunView
 
+Values = Sequence[float]
 WHOLE = (0.0, 1.0)
 NARROWEST = 0.1  # of the axis of rates
 
@@ -69,9 +71,9 @@ def _one_run(arm: Arm) -> list[Series]:
     (run,) = arm.runs
     series = []
     for metric, word in run.about.headings.items():
-        steps, rates, intervals = _measured(run, metric)
+        steps, rates, *interval = _measured(run, metric)
         dashed = metric != run.about.objective
-        low, high = (None, None) if dashed else ([low for low, _ in intervals], [high for _, high in intervals])
+        low, high = (None, None) if dashed else interval
         series.append(Series(f"{run.name}, {word}", steps, rates, low, high, dashed=dashed, colour=arm.colour))
     return series
 
@@ -92,19 +94,12 @@ def _mean_of_runs(arm: Arm) -> list[Series]:
     return series
 
 
-def _measured(run: RunView, metric: str) -> tuple[list[float], list[float], list[tuple[float, float]]]:
-    """The cost, the metric and its interval at the end of each validated stage."""
-    steps: list[float] = []
-    rates: list[float] = []
-    intervals: list[tuple[float, float]] = []
-    spent = 0
-    for stage in run.done:
-        spent += stage.spent(run.unit)
-        if measured := stage.rate(metric):
-            steps.append(spent)
-            rates.append(measured[0])
-            intervals.append(measured[1:])
-    return steps, rates, intervals
+def _measured(run: RunView, metric: str) -> tuple[Values, Values, Values, Values]:
+    """At the end of each validated stage: the cost so far, the metric, and the two ends of its interval."""
+    costs = accumulate(stage.spent(run.unit) for stage in run.done)
+    found = [(cost, *rated) for cost, stage in zip(costs, run.done) if (rated := stage.rate(metric))]
+    steps, rates, low, high = map(list, zip(*found)) if found else ([], [], [], [])
+    return steps, rates, low, high
 
 
 def slice_chart(run: RunView) -> str:
