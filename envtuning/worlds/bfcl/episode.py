@@ -118,8 +118,22 @@ class Conversation:
         }
 
     def _run(self, call: Call) -> str:
+        """What the agent reads of the call: its result, and a hint if there is one."""
         document = self._offered.get(call.name)
-        unlisted = document is None and call.name in self.toolbox.names
+        result = self._result_of(call, offered=document is not None)
+        hint = None
+        if self.augmenter is not None:
+            event = CallEvent(str(call), result.text, result.error, call, document, self.tools, self.earlier)
+            hint = self.augmenter(event)
+        self.earlier.append((call, result))
+        if not hint:
+            return result.text
+        self.hints += 1
+        return f"{MASKED if self.hint_place == 'instead' and result.error else result.text}\nHint: {hint}"
+
+    def _result_of(self, call: Call, *, offered: bool) -> Result:
+        """Runs the call, or refuses it, and counts it."""
+        unlisted = not offered and call.name in self.toolbox.names
         self.unlisted_calls += unlisted
         if unlisted and self.unlisted == "refuse":
             # The same text as for a tool that does not exist: the agent must not learn that it will appear.
@@ -131,15 +145,7 @@ class Conversation:
             self.departures.append(result.departure)
         self.results.append(result.text)
         self._now.failed_calls += result.error
-        hint = None
-        if self.augmenter is not None:
-            event = CallEvent(str(call), result.text, result.error, call, document, self.tools, self.earlier)
-            hint = self.augmenter(event)
-        self.earlier.append((call, result))
-        if not hint:
-            return result.text
-        self.hints += 1
-        return f"{MASKED if self.hint_place == 'instead' and result.error else result.text}\nHint: {hint}"
+        return result
 
     def _is_pythons_own(self, call: str) -> bool:
         name = call.partition("(")[0]
