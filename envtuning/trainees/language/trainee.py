@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,7 @@ class GRPOTrainee(Trainee):
             history.append({name: value for name, value in step.items() if name != OUTCOMES})
             if on_iteration is not None:
                 on_iteration(step)
-            wrong = [name for name in ("loss", "grad_norm") if step.get(name, 0.0) - step.get(name, 0.0) != 0.0]
+            wrong = [name for name in ("loss", "grad_norm") if not isfinite(step.get(name, 0.0))]
             if wrong:
                 raise TrainingDiverged(
                     f"{', '.join(wrong)} not finite: continue from the last checkpoint with a lower "
