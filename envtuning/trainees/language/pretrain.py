@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from envtuning import atomic
 from envtuning.trainees.language.quiet import quiet
+from envtuning.trainees.language.small import small_model
 from envtuning.trainees.language.supervised import Taught, padded, step, tokens_of
+from envtuning.trainees.language.tokenizer import small_tokenizer
 from envtuning.worlds.lakes.lessons import lessons_of
 from mapf_frozenlake import LakeConfig, LakeError, generate
 from mapf_frozenlake.generator.generate import excluded_keys
@@ -64,9 +66,6 @@ def pretrain(
     progress: Progress | None = None,
 ) -> Path:
     """Make, teach and save a model. The folder appears only when it is complete. Equal arguments give equal weights."""
-    from envtuning.trainees.language.small import small_model
-    from envtuning.trainees.language.tokenizer import small_tokenizer
-
     out = Path(out)
     if out.exists():
         raise LakeError(f"{out} exists already: choose another folder, or remove it to train the model again")

@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from envtuning import atomic
-from envtuning.trainees.language.supervised import IGNORED
+from envtuning.trainees.language.pretrain import warmed_cosine
+from envtuning.trainees.language.quiet import quiet
+from envtuning.trainees.language.small import small_model
+from envtuning.trainees.language.supervised import IGNORED, step
+from envtuning.trainees.language.tokenizer import small_tokenizer
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.prompts import ToolStyle
@@ -92,12 +96,6 @@ def teach(
     The folder appears only when it is complete. Equal arguments give equal weights. Raises ``ValueError`` if the folder exists.
     """
     import torch
-
-    from envtuning.trainees.language.pretrain import warmed_cosine
-    from envtuning.trainees.language.quiet import quiet
-    from envtuning.trainees.language.small import small_model
-    from envtuning.trainees.language.supervised import step
-    from envtuning.trainees.language.tokenizer import small_tokenizer
 
     out = Path(out)
     if out.exists():
