@@ -75,12 +75,11 @@ class InstanceSet(InstanceData):
         if not sets:
             raise LakeError("nothing to concatenate: give at least one InstanceSet")
         height, width = max(one.holes.shape[1] for one in sets), max(one.holes.shape[2] for one in sets)
-        padded = [one.padded(height, width, max(each.starts.shape[1] for each in sets)) for one in sets]
+        agents = max(one.starts.shape[1] for one in sets)
+        padded = [one.padded(height, width, agents) for one in sets]
         columns: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in padded]) for name in ARRAYS}
         shared = [name for name in padded[0].labels if all(name in one.labels for one in padded)]
-        ids: list[str] = []
-        for one in padded:
-            ids.extend(one.sample_ids or [""] * len(one))
+        ids = [name for one in padded for name in one.sample_ids or [""] * len(one)]
         return cls(
             **columns,
             sample_ids=tuple(ids) if any(ids) else None,

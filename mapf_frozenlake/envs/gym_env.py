@@ -154,6 +154,6 @@ def understand_reset(options: Mapping[str, Any] | None, *, strict: bool = True) 
     if unknown and strict:
         raise LakeError(f"unknown reset option {unknown[0]!r}: known are {', '.join(RESET_OPTIONS)}")
     config, instance = options.get("config"), options.get("instance")
-    if instance is not None and isinstance(instance, Instance | Mapping | str):
+    if isinstance(instance, Instance | Mapping | str):
         instance = as_instance(instance)
     return instance, None if config is None else as_config(config)

@@ -144,12 +144,14 @@ def _config_of(
         raise LakeError(_one_sentence(error)) from None
 
 
-def _fixed_board(desc: str | Sequence[str] | None, instance: Any) -> Instance | None:
+def _fixed_board(
+    desc: str | Sequence[str] | None, instance: Instance | Mapping[str, Any] | str | None
+) -> Instance | None:
     if desc is not None and instance is not None:
         raise LakeError("desc and instance both give the board: give one of them")
-    if desc is None:
-        return None if instance is None else as_instance(instance)
-    return from_desc(desc)
+    if desc is not None:
+        return from_desc(desc)
+    return None if instance is None else as_instance(instance)
 
 
 def _one_sentence(error: ValidationError) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, nullcontext
 from typing import Any, overload
 
 from mapf_frozenlake.config import RULES, LakeConfig
@@ -110,16 +111,13 @@ def evaluate(
     missing = [index for index in range(len(suite)) if index not in answers]
     if progress is not None and answers:
         progress(len(answers), len(suite))
-    try:
+    with nullcontext() if kept is None else closing(kept):
         for index, answer in _ask(policy, form, suite, missing, prompt, batch_size, max_workers, config):
             answers[index] = answer
             if kept is not None:
                 kept.add(index, answer)
             if progress is not None:
                 progress(len(answers), len(suite))
-    finally:
-        if kept is not None:
-            kept.close()
     return EvaluationTable(name, tuple(record_of(suite, index, answers[index]) for index in range(len(suite))))
 
 
