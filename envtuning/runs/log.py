@@ -259,8 +259,9 @@ class RunLog:
 
         Checkpoints are checked only on request, because the loop checks each one when it loads it.
         """
-        for folder in [self.path / "start", *(stage.checkpoint for stage in self.state.done)] if checkpoints else []:
-            self.files.raise_unless_as_written(folder)
+        if checkpoints:
+            for folder in (self.path / "start", *(stage.checkpoint for stage in self.state.done)):
+                self.files.raise_unless_as_written(folder)
         for stage in self.state.done:
             for name in ("episodes.json", "metrics.jsonl"):
                 if not (stage.path / name).exists():

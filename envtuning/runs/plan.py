@@ -75,14 +75,17 @@ class Plan:
     @property
     def first(self) -> BaseModel:
         """The first stage's config, which is always in the file."""
-        (first, *_) = self.configs
-        assert first is not None, "RunSpec refuses a first stage by the engineer"
-        return first
+        return self.given[0]  # RunSpec refuses a first stage by the engineer
+
+    @property
+    def given(self) -> list[BaseModel]:
+        """The stages' configs in the file."""
+        return [config for config in self.configs if config is not None]
 
     @property
     def written(self) -> list[BaseModel]:
         """The target and every config in the file."""
-        return [self.target, *(config for config in self.configs if config is not None)]
+        return [self.target, *self.given]
 
     @property
     def unit(self) -> str:

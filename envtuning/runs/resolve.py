@@ -32,12 +32,13 @@ def resolve(spec: RunSpec) -> Plan:
 
 def _raise_unless_editable(plan: Plan) -> None:
     """Refuse a path of ``editable`` that is not a knob of every written config."""
-    for config in plan.configs if plan.spec.editable is not None else ():
-        try:
-            if config is not None:
-                find_knobs(config, plan.spec.editable)
-        except KnobError as error:
-            raise SpecError(f"editable: {error}") from error
+    if plan.spec.editable is None:
+        return
+    try:
+        for config in plan.given:
+            find_knobs(config, plan.spec.editable)
+    except KnobError as error:
+        raise SpecError(f"editable: {error}") from error
 
 
 def raise_unless_askable(plan: Plan) -> None:
@@ -87,5 +88,4 @@ def note_of(plan: Plan) -> str | None:
     """A sentence about what of the target no stage of this run can train on, if its engineer is asked; or None."""
     if not plan.spec.asks_an_engineer:
         return None
-    given = [config for config in plan.configs if config is not None]
-    return out_of_reach(plan.make_engineer(), given, plan.target, plan.spec.editable)
+    return out_of_reach(plan.make_engineer(), plan.given, plan.target, plan.spec.editable)
