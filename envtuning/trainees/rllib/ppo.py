@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ray.rllib.algorithms.ppo import PPO
 from ray.rllib.core import DEFAULT_MODULE_ID
@@ -24,6 +24,15 @@ from ray.rllib.utils.metrics import (
 from envtuning.outcomes import Tally, total
 from envtuning.trainees.privates.rllib import take_out_of_service
 from mapf_frozenlake import GenerationError
+
+
+class Sampled(NamedTuple):
+    """A runner's rollout."""
+
+    experience: SampleBatch
+    outcomes: dict[str, float]
+    metrics: Any  # RLlib's
+    tally: Tally
 
 
 class LakePPO(PPO):
@@ -70,15 +79,15 @@ class LakePPO(PPO):
         remote = group.num_remote_env_runners()
         asked = len(group.healthy_env_runner_ids())
         answers = self.ask_runners(_sample_once, self.config.sample_timeout_s)
-        answers = [answer for answer in answers if answer is not None]
-        self.outcomes, self.tally = defaultdict(float), total(tally for *_, tally in answers)
+        sampled: list[Sampled] = [answer for answer in answers if answer is not None]
+        self.outcomes, self.tally = defaultdict(float), total(one.tally for one in sampled)
         if remote:
-            self.outcomes |= {"workers": len(answers), "workers_lost": asked - len(answers)}
-        for _, outcomes, *_ in answers:
-            for name, count in outcomes.items():
+            self.outcomes |= {"workers": len(sampled), "workers_lost": asked - len(sampled)}
+        for one in sampled:
+            for name, count in one.outcomes.items():
                 self.outcomes[name] += count
-        self.metrics.aggregate([metrics for _, _, metrics, _ in answers], key=ENV_RUNNER_RESULTS)
-        return [batch for batch, *_ in answers]
+        self.metrics.aggregate([one.metrics for one in sampled], key=ENV_RUNNER_RESULTS)
+        return [one.experience for one in sampled]
 
     def _learn(self, experience: SampleBatch) -> None:
         learners = max(1, self.config.num_learners)
@@ -106,11 +115,12 @@ def _with_index(env_runner: Any, *, do: Callable[[Any], Any]) -> tuple[int, Any]
         return env_runner.worker_index, error
 
 
-def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any, Tally] | None:
+def _sample_once(env_runner: Any) -> Sampled | None:
     """A sample; None from the local runner if remote ones sample."""
     if env_runner.env is None:
         return None
-    return env_runner.sample(), dict(env_runner.outcomes), env_runner.get_metrics(), env_runner.sampler.tally
+    experience = env_runner.sample()
+    return Sampled(experience, dict(env_runner.outcomes), env_runner.get_metrics(), env_runner.sampler.tally)
 
 
 def _joined(samples: list[SampleBatch]) -> SampleBatch:
