@@ -190,6 +190,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
             curriculum.advance(steps=self.num_envs)
             rows = self._old_episodes.ended(terminated | truncated)
             if len(rows):
+                # At once: arrays that are kept for later leave the core's cache, which costs more than numpy's calls.
                 curriculum.observe_many(
                     *outcomes_of_rows(
                         infos, rows, lambda: terminated[rows] & (rewards[rows] > 0), self._success_key, self._slice_of

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from pytest_httpserver import HTTPServer
 
@@ -121,6 +123,44 @@ def test_many_outcomes_at_once_count_as_one_by_one():
         one.observe(Outcome(name, success, float(success)))
     many.observe_many(np.array(names), np.array(won))
     assert many.state_dict() == one.state_dict()
+
+
+EPISODES = st.lists(
+    st.tuples(st.sampled_from(["easy", "middle", "hard"]), st.booleans(), st.integers(0, 8)), max_size=40
+)
+
+
+def looked_at(curriculum: EngineerCurriculum, look: str) -> EngineerCurriculum:
+    """After this look; the curriculum that training goes on with."""
+    if look == "metrics":
+        curriculum.metrics()
+    elif look == "report":
+        assert curriculum.report
+    elif look == "load":
+        again = EngineerCurriculum("rules", Tasks(), target=Tasks(), every=20, editable=["*.share"])
+        again.load_state_dict(json.loads(json.dumps(curriculum.state_dict())))
+        return again
+    return curriculum
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(EPISODES, st.sampled_from(["none", "metrics", "report", "load"])), max_size=30))
+def test_whenever_somebody_looks_the_same_outcomes_give_the_same_configs_and_state(steps):
+    """Scores are multiples of 1/8, so that sums of floats are exact in any order."""
+    seldom, often = (
+        EngineerCurriculum("rules", Tasks(), target=Tasks(), every=20, editable=["*.share"]) for _ in range(2)
+    )
+    for episodes, look in steps:
+        columns = (
+            np.array([name for name, _, _ in episodes], object),
+            np.array([success for _, success, _ in episodes], bool),
+            np.array([eighths / 8 for _, _, eighths in episodes]),
+        )
+        for curriculum in (seldom, often):
+            curriculum.observe_many(*columns)
+        often = looked_at(often, look)
+        assert seldom.next() == often.next()
+    assert seldom.state_dict() == often.state_dict()
 
 
 @pytest.mark.parametrize("name", ["rules", "reader", "learnability", "failure-share"])
@@ -378,7 +418,7 @@ def test_the_picture_has_a_panel_for_every_other_number_that_was_turned(tmp_path
 
 
 def test_wrong_arguments_are_refused_at_once():
-    for said, given in (
+    for said, options in (
         ("config is a dict", {"config": {}}),
         ("target is a Piece, and config a Tasks", {"target": Piece()}),
         ("unit='hours': give one of episodes, iterations, steps", {"unit": "hours"}),
@@ -389,7 +429,7 @@ def test_wrong_arguments_are_refused_at_once():
         ("'banana'", {"editable": ["banana"]}),
     ):
         with pytest.raises(SpecError, match=said):
-            EngineerCurriculum("learnability", **{"config": Tasks()} | given)
+            EngineerCurriculum("learnability", **{"config": Tasks()} | options)
     with pytest.raises(SpecError, match="temperature: options are for an engineer that is given by its name"):
         EngineerCurriculum(Stub(), Tasks(), temperature=1)
     with pytest.raises(
