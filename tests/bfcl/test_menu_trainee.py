@@ -172,4 +172,4 @@ def test_it_ends_the_same_whatever_the_hashes_of_words_are(v4):
     """Its features are words: they were summed in the order of a set, and differed in the last bit."""
     config = {"tool_style": "none", "slices": {"base": {}, "miss_func": {}}}
     kind = "benchmarks.bfcl.menu_trainee:MenuTrainee"
-    assert_the_same(kind, world("benchmarks.bfcl.menu:MenuWorld"), config, 64, {"group": 4, "groups": 4})
+    assert_the_same((kind, world("benchmarks.bfcl.menu:MenuWorld"), config, 64, {"group": 4, "groups": 4}))

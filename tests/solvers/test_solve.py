@@ -203,8 +203,8 @@ mfl.solve_batch([mfl.Instance(holes=np.zeros((3, 3), bool), starts=[[0, 0], [2, 
 mfl.solve(mfl.Instance(holes=np.zeros((2, 2), bool), starts=[[0, 0]], goals=[[1, 1]]), "sum_of_costs")
 def interrupt():  # again and again, as somebody would: Python loses a signal that lands in a compiler's callback
     global pressed
-    while True:
-        time.sleep(5)
+    for seconds in (1, *[5] * 50):
+        time.sleep(seconds)
         pressed = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()

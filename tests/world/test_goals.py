@@ -23,8 +23,13 @@ from tests.oracles.goals import Episode, lake_of
 
 ID = "MAPFFrozenLake-v0"
 MODES = ("finish", "next")
-# name -> size, agents, holes, window: few agents are written one by one, many by vector instructions
-WORLDS = {"few": (5, 3, 0.2, 9), "narrow": (4, 4, 0.1, 3), "many": (9, 20, 0.1, 11), "alone": (3, 1, 0.2, 5)}
+# name -> size, agents, holes, window, boards: few agents are written one by one, many by vector instructions
+WORLDS = {
+    "few": (5, 3, 0.2, 9, 12),
+    "narrow": (4, 4, 0.1, 3, 12),
+    "many": (9, 20, 0.1, 11, 4),
+    "alone": (3, 1, 0.2, 5, 12),
+}
 
 
 def towards(batch, rng, chance=0.7):
@@ -42,15 +47,15 @@ def towards(batch, rng, chance=0.7):
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("mode", ON_GOAL)
 def test_the_batch_plays_and_shows_what_plain_python_does(mode: str, world: str) -> None:
-    size, agents, holes, window = WORLDS[world]
+    size, agents, holes, window, boards = WORLDS[world]
     config = mfl.LakeConfig.single(size, agents, hole_ratio=holes, on_goal=mode, horizon=25)
-    batch = mfl.LakeBatch(config, 12, window=window, pool_size=64, certify="reachable")
-    batch.seed(np.arange(12))
+    batch = mfl.LakeBatch(config, boards, window=window, pool_size=64, certify="reachable")
+    batch.seed(np.arange(boards))
     rng = np.random.default_rng(0)
     goals_reached = ended = 0
     scores = set()
     batch.reset()
-    episodes = [Episode(batch.instance(env), mode, 25) for env in range(12)]
+    episodes = [Episode(batch.instance(env), mode, 25) for env in range(boards)]
     for _ in range(120):
         actions = towards(batch, rng)
         resets = batch.finished

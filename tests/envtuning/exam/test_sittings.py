@@ -235,21 +235,25 @@ if __name__ == "__main__":
 """
 
 
-def test_equal_bytes_in_another_process_with_one_worker_or_two(tmp_path):
-    one = outcome(tmp_path / "one")
-    two = outcome(tmp_path / "two", "--jobs", "2", hash_seed="7")
-    assert one == two
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> bytes:
+    """What one process finds."""
+    return outcome(tmp_path_factory.mktemp("alone") / "one")
+
+
+def test_equal_bytes_in_another_process_with_one_worker_or_two(alone, tmp_path):
+    assert outcome(tmp_path / "two", "--jobs", "2", hash_seed="7") == alone
 
 
 @pytest.mark.ray
 @pytest.mark.slow
 def test_equal_bytes_on_a_ray_cluster(tmp_path):
     pytest.importorskip("ray")
-    assert outcome(tmp_path / "one") == outcome(tmp_path / "ray", "--ray")
+    few = ("--engineer", "rising", "--roots", "1")
+    assert outcome(tmp_path / "one", *few) == outcome(tmp_path / "ray", *few, "--ray")
 
 
-def test_a_killed_exam_continues(tmp_path):
-    whole = outcome(tmp_path / "whole")
+def test_a_killed_exam_continues(alone, tmp_path):
     folder = tmp_path / "killed"
     process = subprocess.Popen(
         [sys.executable, "-c", CALL, str(folder)], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -263,7 +267,7 @@ def test_a_killed_exam_continues(tmp_path):
     had = kept.read_bytes()
     assert 3 < had.count(b"\n") < 18
     kept.write_bytes(had.rpartition(b"\n")[0] + b'\n{"paper": {"engin')  # the last line, cut off
-    assert outcome(folder) == whole
+    assert outcome(folder) == alone
     assert kept.read_bytes().startswith(had[: had.index(b"\n")])
 
 
@@ -316,12 +320,12 @@ def test_honest_results_hold(honest):
 HONEST = ("once", "reader", "random", "pools", "give-up", "rules", "learnability", "p(1-p)", "thompson", "half-success")
 
 
-def test_twenty_honest_results_hold(tmp_path):
-    for place, (engineer, reads) in enumerate((name, reads) for reads in ("scores", "success") for name in HONEST):
-        starts = [Start(root) for root in range(place, place + 2)]
-        found = Hall(tmp_path / str(place)).sittings(papers([engineer], [SMALL], starts, decisions=3, reads=reads))
-        sheet.write(found, tmp_path / f"{place}.json")
-        assert faults(tmp_path / f"{place}.json") == [], engineer
+@pytest.mark.parametrize("reads", ["scores", "success"])
+def test_honest_results_of_ten_engineers_hold(reads, tmp_path):
+    starts = [Start(root) for root in (2, 3)]
+    found = Hall(tmp_path / "out").sittings(papers(HONEST, [SMALL], starts, decisions=3, reads=reads))
+    sheet.write(found, tmp_path / "mine.json")
+    assert faults(tmp_path / "mine.json") == []
 
 
 def tampered(found: dict) -> Iterator[tuple[str, dict]]:
@@ -362,7 +366,7 @@ def test_tampered_results_do_not_hold(honest, tmp_path):
     found, tried = json.loads(honest.read_text()), 0
     for what, copy in tampered(found):
         (tmp_path / "theirs.json").write_text(json.dumps(copy))
-        assert faults(tmp_path / "theirs.json"), what
+        assert any(fault is not None for fault in sheet.verify(sheet.read(tmp_path / "theirs.json"))), what
         tried += 1
     assert tried >= 20
 
