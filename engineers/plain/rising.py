@@ -7,6 +7,7 @@ other.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,10 @@ from engineers.roles import find_slices, natural_key
 from engineers.tiers import Tier
 
 Results = dict[str, SliceResult]
+NO_PARTIAL_CREDIT = (
+    "rising reads partial credit, and until now no score differs from success. "
+    "With successes alone, `once` or `reader` gained more (docs/exam.md)"
+)
 UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not known
 
 
@@ -52,6 +57,8 @@ class RisingEngineer(ShareRule):
         stages = [(whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(piece.name, stages, report) for piece in slices}
         last = stages[-1][0]
+        if last and not any(partial(row, report) for shown, _ in stages for row in shown.values()):
+            warnings.warn(NO_PARTIAL_CREDIT, stacklevel=2)
         reasons = {name: f"{kind}{as_shown(last.get(name), report)}" for name, kind in kinds.items()}
         design.share_out(slices, shared(kinds, self.kept(report), self.flat), reasons)
         return design
@@ -122,6 +129,11 @@ def whole(record: StageRecord, report: StageReport) -> Results:
 def score_of(row: SliceResult, report: StageReport) -> float:
     """The mean score; where there is none, success."""
     return row.score if row.score is not None else row.rate(report.objective) or 0.0
+
+
+def partial(row: SliceResult, report: StageReport) -> bool:
+    """Whether some answers of a slice had a part of the credit."""
+    return row.score is not None and abs(row.score - (row.rate(report.objective) or 0.0)) > 1e-6
 
 
 def as_shown(row: SliceResult | None, report: StageReport) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 import engineers
@@ -135,3 +137,16 @@ def test_without_scores_success_is_read():
         one.halves = []
     found = shares("rising", told.model_copy(update={"blind_scores": {}}), keep=0.2)
     assert found["coming"] > 0.3 > found["half"]
+
+
+def test_it_warns_where_there_is_no_partial_credit():
+    bare = {name: (success, success) for name, (success, _) in FIRST.items()}
+    with pytest.warns(UserWarning, match="rising reads partial credit.*`once`"):
+        shares("rising", report(bare, bare))
+
+
+def test_it_does_not_warn_where_one_slice_has_some():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shares("rising", report(FIRST))
+        shares("rising", report({"unseen": (0.0, 0.0)} | FIRST, {"known": (1.0, 1.0)}))
