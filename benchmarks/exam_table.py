@@ -8,6 +8,9 @@ seeds each. What comes is reported, whatever a family's headroom. The goals: ``r
 The leaderboard has every engineer that asks no model, and the three samplers, on the development family ``codes-slow``: eight of
 these roots, one training seed. Success and score are read by those who read scores.
 
+Added after the families were opened, so exploratory: on the same roots, one training seed, ``rising`` with successes alone, ``rising`` yoked
+(its own counts, the rates of a run on another root), and two samplers that need no engineer.
+
 Every sitting is kept in ``runs/exam_sittings``: after a kill, the same command continues.
 """
 
@@ -19,9 +22,10 @@ from typing import Any
 
 from benchmarks._command import arguments_of, command, errors_in_one_sentence, record_if_asked
 from benchmarks._points import in_points
-from benchmarks.exam_rules import FRESH, KEPT, ROOTS
+from benchmarks.exam_rules import FRESH, KEPT, ROOTS, papers_of
 from envtuning.exam.families import CODES, HELD_OUT, NULL, Family
 from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
+from envtuning.exam.reading import Reads
 from envtuning.exam.scores import Score, by_root, scores
 from envtuning.exam.session import Start
 from envtuning.exam.sitting import BOUNDS, EVEN
@@ -29,6 +33,9 @@ from envtuning.studies.closed_loop import lower_bound
 
 NAMED_BEFORE = "rising"
 OPENED = (NAMED_BEFORE, "once", "reader")
+AFTERWARDS: tuple[tuple[str, Reads], ...] = (
+    (NAMED_BEFORE, "scores"), (NAMED_BEFORE, "success"), (NAMED_BEFORE, "yoked"), ("p(1-p)", "success"), ("thompson", "success")
+)  # fmt: skip
 
 
 def opened(hall: Hall, families: Sequence[Family], trainings: int) -> dict[str, Any]:
@@ -51,6 +58,17 @@ def opened(hall: Hall, families: Sequence[Family], trainings: int) -> dict[str, 
     return told
 
 
+def afterwards(hall: Hall, families: Sequence[Family]) -> dict[str, Any]:
+    """The control of the named engineer, and rivals, on the first training of each root."""
+    starts, found = [Start(root) for root in ROOTS], []
+    for family in families:
+        arms = [paper for name, reads in AFTERWARDS for paper in papers_of(name, reads, {}, family, starts)]
+        found += hall.sittings([*papers([], [family], starts), *arms])
+    told = {f"{one.engineer}, {one.reads}": of_score(one) for one in scores(found) if one.engineer not in BOUNDS}
+    print(*(row_of_control(name, row) for name, row in told.items()), sep="\n", flush=True)
+    return told
+
+
 def leaderboard(hall: Hall, families: Sequence[Family]) -> dict[str, Any]:
     """All engineers that ask no model."""
     starts = [Start(root) for root in ROOTS[:8]]
@@ -66,6 +84,15 @@ def row_of(family: str, told: dict[str, Any]) -> str:
     reached = [f"{100 * told[name]['families'][family]['success']:.1f}" for name in BOUNDS]
     gained = [in_points(told[name]["families"][family]["over_open_loop"]) for name in OPENED]
     return f"| `{family}` | {' | '.join([*reached, *gained])} |"
+
+
+def row_of_control(name: str, row: dict[str, Any]) -> str:
+    """A line of what was played afterwards: the part of the oracle's gain, and on how many families it ends above even draws, and below."""
+    part, over = row["part"], [of["over_even"] for of in row["families"].values()]
+    above, below = sum(one["low"] > 0 for one in over), sum(one["high"] < 0 for one in over)
+    return (
+        f"| {name} | {100 * part['mean']:.0f} ({100 * part['low']:.0f}, {100 * part['high']:.0f}) | {above} | {below} |"
+    )
 
 
 def row_of_all(name: str, row: dict[str, Any]) -> str:
@@ -84,13 +111,18 @@ def main() -> None:
     families = [family for family in HELD_OUT if family.name not in arguments.leave_out]
     with errors_in_one_sentence():
         told = opened(hall, families, arguments.trainings)
+        after = afterwards(hall, families)
         board = leaderboard(hall, [CODES])
         print(*(row_of_all(name, row) for name, row in board.items()), sep="\n", flush=True)
     part = told[NAMED_BEFORE]["part"]
     print(
         f"{NAMED_BEFORE} takes {100 * part['mean']:.0f} % ({100 * part['low']:.0f}, {100 * part['high']:.0f}) of the oracle's gain"
     )
-    record_if_asked(arguments, "exam_table", {"opened": told, "leaderboard": board, "trainings": arguments.trainings})
+    record_if_asked(
+        arguments,
+        "exam_table",
+        {"opened": told, "afterwards": after, "leaderboard": board, "trainings": arguments.trainings},
+    )
 
 
 if __name__ == "__main__":
