@@ -16,6 +16,7 @@ import pytest
 from engineers.shared import own
 
 LANGUAGE = {"tiny_qwen3", "byte_tokens", "untaught"}  # what is made for tests of local models
+EVERYWHERE = {"what_a_file_of_tests_trusts_it_trusts_alone"}  # which every file has, and which costs nothing
 PROVIDERS = {"test_network", "test_hostile_replies", "test_caps"}  # which import the providers' libraries
 
 
@@ -44,7 +45,8 @@ def group_of(item: pytest.Item) -> str | None:
     if "v4" in fixtures:
         return "tools"
     made = getattr(item, "_fixtureinfo", None)  # pytest has no public way to ask for a fixture's scope
-    if made and any(one.scope == "module" for found in made.name2fixturedefs.values() for one in found):
+    shared = {name: found for name, found in made.name2fixturedefs.items() if name not in EVERYWHERE} if made else {}
+    if any(one.scope == "module" for found in shared.values() for one in found):
         return item.path.stem
     return None
 
