@@ -53,10 +53,20 @@ def test_a_search_tells_of_engineers_and_not_of_the_luckiest_seed():
     ]
 
 
+def shortly(monkeypatch):
+    """Stable-Baselines3's PPO trains for no more than 2,048 steps, whatever it is asked for."""
+    from stable_baselines3 import PPO
+
+    learn = PPO.learn
+    monkeypatch.setattr(PPO, "learn", lambda model, steps, **given: learn(model, min(steps, 2_048), **given))
+
+
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize("page", ["training.md", "trainees.md"])
-def test_the_pages_python_runs_as_pasted(ray_session, page):
+def test_the_pages_python_runs_as_pasted(ray_session, page, monkeypatch):
+    if page == "training.md":
+        shortly(monkeypatch)
     text = (EXAMPLES.parent / "docs" / page).read_text()
     namespace: dict = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
