@@ -54,10 +54,13 @@ def test_a_search_tells_of_engineers_and_not_of_the_luckiest_seed():
 
 
 def shortly(monkeypatch):
-    """Stable-Baselines3's PPO trains for no more than 2,048 steps, whatever it is asked for."""
+    """PPO of Stable-Baselines3 and of RLlib train for no more than 2,048 and 512 steps, whatever they are asked for."""
+    from ray.rllib.algorithms.ppo import PPOConfig
     from stable_baselines3 import PPO
 
-    learn = PPO.learn
+    learn, build = PPO.learn, PPOConfig.build_algo
+    small = {"train_batch_size_per_learner": 512, "num_epochs": 2}
+    monkeypatch.setattr(PPOConfig, "build_algo", lambda settings: build(settings.training(**small)))
     monkeypatch.setattr(PPO, "learn", lambda model, steps, **given: learn(model, min(steps, 2_048), **given))
 
 
