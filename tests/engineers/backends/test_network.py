@@ -33,7 +33,7 @@ TIMEOUT = 0.4  # seconds per attempt, where the server is too slow
 PATIENCE = 10.0  # seconds per attempt, where it is not: nothing else may time out on shared cores
 SLACK = 4.0  # seconds that two shared cores may add
 BACKOFF = 0.05  # seconds between attempts where the server names no time; how it doubles is tested without waiting
-ASKED = 0.3  # seconds that the server asks to wait
+ASKED = 0.6  # seconds that the server asks to wait
 
 # --- the wire formats ---------------------------------------------------------------------------------------------
 
