@@ -81,11 +81,11 @@ class OneLake(TakesConfigs):
             raise LakeError("render_mode=None: make the env with render_mode='ansi', 'rgb_array' or 'human' to render")
         return self._recorder.frame()
 
-    def save_animation(self, path: str | Path) -> None:
-        """Write the episode so far as an animation, .gif or .svg by the path's suffix. Needs a render_mode."""
+    def save_animation(self, path: str | Path) -> Path:
+        """Write the episode so far as an animation, .gif or .svg by the path's suffix; returns the path. Needs a render_mode."""
         if self._recorder is None:
             raise LakeError("render_mode=None: make the env with a render_mode, which records the episode")
-        self._recorder.save(path)
+        return self._recorder.save(path)
 
     def close(self) -> None:
         if self._recorder is not None:

@@ -67,8 +67,8 @@ class Recorder:
     def _way(self) -> np.ndarray:
         return np.stack([snapshot.positions for snapshot in self.snapshots])
 
-    def save(self, path: str | Path) -> None:
-        save_animation(path, self.frames())
+    def save(self, path: str | Path) -> Path:
+        return save_animation(path, self.frames())
 
     def close(self) -> None:
         if self._window is not None:

@@ -24,7 +24,7 @@ def test_single_env_renders_and_saves(tmp_path: Path) -> None:
     assert first.shape == env.render().shape
     assert (first != env.render()).any()
     path = tmp_path / "lake.svg"
-    env.unwrapped.save_animation(str(path))
+    assert env.unwrapped.save_animation(str(path)) == path
     assert path.read_text().startswith("<svg")
 
 
