@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
-from mapf_frozenlake.evaluation.forms import NeuralPolicy, batch_of, plan_by
+from mapf_frozenlake.evaluation.forms import Form, batch_of, plan_by
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import actions_by_step
 from mapf_frozenlake.types import Action, Event
 from mapf_frozenlake.world.batch import LakeBatch
+
+Played = Form | Literal["planner"]  # the form of a policy, on a protocol
 
 
 @runtime_checkable
@@ -44,21 +46,26 @@ class PathEpisode:
     seconds_per_step: float  # of the policy, by the clock
 
 
-def measure(policy: Any, boards: InstanceSet, config: LakeConfig, map_name: str) -> list[PathEpisode]:
+def ask_once(policy: Any, form: Played, boards: InstanceSet, config: LakeConfig) -> None:
+    """For the first actions on the first board, without a clock: a first call may compile, or load what is compiled."""
+    first = np.array([0])
+    _actor(policy, form, boards[first], _begun(policy, boards[first], config, first))(1)
+
+
+def measure(policy: Any, form: Played, boards: InstanceSet, config: LakeConfig, map_name: str) -> list[PathEpisode]:
     """Play all boards under the config's rules. A network plays all at once, a solver or planner one by one."""
-    if isinstance(policy, NeuralPolicy):
-        return _measure(policy, boards, config, map_name, np.arange(len(boards)))
+    if form == "neural":
+        return _measure(policy, form, boards, config, map_name, np.arange(len(boards)))
     alone = (np.array([row]) for row in range(len(boards)))
-    return [one for row in alone for one in _measure(policy, boards[row], config, map_name, row)]
+    return [one for row in alone for one in _measure(policy, form, boards[row], config, map_name, row)]
 
 
 def _measure(
-    policy: Any, boards: InstanceSet, config: LakeConfig, map_name: str, seeds: NDArray[np.int64]
+    policy: Any, form: Played, boards: InstanceSet, config: LakeConfig, map_name: str, seeds: NDArray[np.int64]
 ) -> list[PathEpisode]:
-    batch = batch_of(boards, config, getattr(policy, "env_kwargs", {"observation": "compact"}), seeds)
-    batch.reset(instances=boards)
+    batch = _begun(policy, boards, config, seeds)
     began = time.perf_counter()
-    act = _actor(policy, boards, batch)
+    act = _actor(policy, form, boards, batch)
     planning = time.perf_counter() - began
     n, agents, horizon = len(boards), boards.starts.shape[1], int(batch.horizon[0])
     last_away = np.zeros((n, agents), np.int64)
@@ -104,11 +111,18 @@ def _measure(
     ]
 
 
-def _actor(policy: Any, boards: InstanceSet, batch: LakeBatch) -> Callable[[int], NDArray[np.int64]]:
+def _begun(policy: Any, boards: InstanceSet, config: LakeConfig, seeds: NDArray[np.int64]) -> LakeBatch:
+    """The boards at the start of their episodes."""
+    batch = batch_of(boards, config, getattr(policy, "env_kwargs", {"observation": "compact"}), seeds)
+    batch.reset(instances=boards)
+    return batch
+
+
+def _actor(policy: Any, form: Played, boards: InstanceSet, batch: LakeBatch) -> Callable[[int], NDArray[np.int64]]:
     """A function from the number of the coming step to the actions of all boards; a solver plans at once."""
-    if isinstance(policy, NeuralPolicy):
+    if form == "neural":
         return lambda step: np.asarray(policy.act(batch.observation), np.int64)
-    if isinstance(policy, Planner):
+    if form == "planner":
         return lambda step: policy.act_on(batch)
     plans = []
     for board in boards:

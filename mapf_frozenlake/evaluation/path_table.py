@@ -76,11 +76,13 @@ class PathTable:
         """Write an SVG with a panel for each map: the measure over the number of agents, with a line for each table."""
         if measure not in TITLES:
             raise LakeError(f"measure={measure!r}: give one of {', '.join(TITLES)}")
+        target = Path(path)
+        if target.suffix.lower() != ".svg":
+            raise LakeError(f"{target.name}: a plot is saved as .svg, not {target.suffix or 'without an ending'!r}")
         lines = {
             table.name: {(row.map, row.agents): getattr(row, measure) for row in table.rows}
             for table in (self, *others)
         }
-        target = Path(path)
         target.write_text(panels(TITLES[measure][0], lines), encoding="utf-8")
         return target
 

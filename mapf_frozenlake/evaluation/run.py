@@ -14,12 +14,11 @@ from mapf_frozenlake.evaluation.forms import (
     Form,
     Prompt,
     checked_form,
-    form_of,
     neural_answers,
     solver_answers,
     text_answers,
 )
-from mapf_frozenlake.evaluation.measure import Planner, measure
+from mapf_frozenlake.evaluation.measure import Planner, ask_once, measure
 from mapf_frozenlake.evaluation.path_table import PathTable
 from mapf_frozenlake.evaluation.protocol import PathProtocol
 from mapf_frozenlake.evaluation.record import record_of
@@ -35,7 +34,12 @@ Progress = Callable[[int, int], None]
 
 @overload
 def evaluate(
-    policy: Any, suite: PathProtocol, *, name: str | None = None, progress: Progress | None = None
+    policy: Any,
+    suite: PathProtocol,
+    *,
+    form: Form | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
 ) -> PathTable: ...
 
 
@@ -73,7 +77,8 @@ def evaluate(
     """Evaluate a policy on a suite: ask it once for each instance, and judge every answer by the same judge.
 
     On a ``PathProtocol`` (see ``PROTOCOLS``), every episode is played, and the table has the measures of papers on path finding. The
-    policy may also be a planner there, an object with ``act_on(batch)``; of the arguments, only ``name`` and ``progress`` count.
+    policy may also be a planner there, an object with ``act_on(batch)``. Only ``form``, ``name`` and ``progress`` can be given there. The
+    policy is asked once more, at the start, so that no time counts what it compiles.
 
     policy       a solver (Instance to Solution or plan), a text policy (string to string), or a neural policy (an object
                  with ``act(observation)`` and ``env_kwargs``, stepped through ``LakeBatch``); give ``form`` if
@@ -90,7 +95,19 @@ def evaluate(
     An exception of the policy ends the evaluation; with ``resume``, the answers so far are kept.
     """
     if isinstance(suite, PathProtocol):
-        return _on_protocol(policy, suite, name, progress)
+        given = {
+            "prompt": prompt is not plan_prompt,
+            "batch_size": batch_size is not None,
+            "max_workers": max_workers != 1,
+            "config": config is not None,
+            "resume": resume is not None,
+            "settings": settings is not None,
+        }
+        for argument in (one for one, is_given in given.items() if is_given):
+            raise LakeError(
+                f"{argument}= does not work with a protocol: leave it out. The rules are fields of the protocol, such as collisions"
+            )
+        return _on_protocol(policy, suite, form, name, progress)
     suite = _instances(suite)
     if len(suite) == 0:
         raise LakeError("the suite is empty: give at least one instance")
@@ -121,21 +138,25 @@ def evaluate(
     return EvaluationTable(name, tuple(record_of(suite, index, answers[index]) for index in range(len(suite))))
 
 
-def _on_protocol(policy: Any, protocol: PathProtocol, name: str | None, progress: Progress | None) -> PathTable:
-    form = "planner" if isinstance(policy, Planner) else form_of(policy)
-    if form == "text":
+def _on_protocol(
+    policy: Any, protocol: PathProtocol, form: Form | None, name: str | None, progress: Progress | None
+) -> PathTable:
+    played = "planner" if form is None and isinstance(policy, Planner) else checked_form(policy, form)
+    if played == "text":
         raise LakeError(
             "a protocol is played step by step: give a planner, a network, or a solver from Instance to plan"
         )
-    if form == "solver" and protocol.on_goal == "next":
+    if played == "solver" and protocol.on_goal == "next":
         raise LakeError(
             f"{protocol.name} gives new goals, which a plan made at the start cannot know: give a planner or a network"
         )
     cells = [(map_name, agents) for map_name in protocol.maps for agents in protocol.agents]
     episodes = []
     for done, (map_name, agents) in enumerate(cells, start=1):
-        config = protocol.config(map_name, agents)
-        episodes += measure(policy, protocol.boards(map_name, agents), config, map_name)
+        config, boards = protocol.config(map_name, agents), protocol.boards(map_name, agents)
+        if done == 1:
+            ask_once(policy, played, boards, config)
+        episodes += measure(policy, played, boards, config, map_name)
         if progress is not None:
             progress(done, len(cells))
     return PathTable(name if name is not None else _name_of(policy), protocol.name, tuple(episodes))

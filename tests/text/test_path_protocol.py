@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 
 import gymnasium as gym
 import numpy as np
@@ -137,6 +138,9 @@ def test_the_table_is_printed_exported_and_drawn(tmp_path):
     assert all(word in drawn for word in (">open<", ">rooms<", ">PIBT<", ">LaCAM<", ">sum of costs<"))
     with pytest.raises(LakeError, match="measure='speed': give one of individual, common"):
         pibt.plot(tmp_path / "plot.svg", "speed")
+    with pytest.raises(LakeError, match=r"plot\.png: a plot is saved as \.svg"):
+        pibt.plot(tmp_path / "plot.png", "common")
+    assert not (tmp_path / "plot.png").exists()
 
 
 def test_what_cannot_play_a_protocol_is_refused():
@@ -150,3 +154,54 @@ def test_what_cannot_play_a_protocol_is_refused():
         mfl.evaluate(text, SMALL)
     with pytest.raises(LakeError, match="no map is called 'city': the maps of small are open, rooms"):
         SMALL.boards("city", 2)
+
+
+def test_a_protocol_takes_the_form_of_a_function_without_annotations():
+    def plan(instance):
+        return mfl.pibt(instance)
+
+    with pytest.raises(LakeError, match="pass form='solver'"):
+        mfl.evaluate(plan, SMALL)
+    assert all(episode.solved for episode in mfl.evaluate(plan, SMALL, form="solver").episodes)
+    with pytest.raises(LakeError, match="a protocol is played step by step"):
+        mfl.evaluate(plan, SMALL, form="text")
+    with pytest.raises(LakeError, match="form='neural' needs an object with act"):
+        mfl.evaluate(plan, SMALL, form="neural")
+
+
+def test_the_form_that_is_given_plays_and_not_another_that_the_object_has():
+    class Both(AtRandom):
+        def __call__(self, instance):
+            return mfl.pibt(instance)
+
+    assert all(episode.solved for episode in mfl.evaluate(Both(), SMALL, form="solver").episodes)
+    assert not all(episode.solved for episode in mfl.evaluate(Both(), SMALL).episodes)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        {"config": mfl.LakeConfig(collisions="soft")},
+        {"resume": "answers.jsonl"},
+        {"max_workers": 4},
+        {"batch_size": 2},
+        {"settings": {}},
+        {"prompt": str},
+    ],
+)
+def test_arguments_that_a_protocol_does_not_follow_are_refused(argument):
+    [name] = argument
+    with pytest.raises(LakeError, match=f"{name}= does not work with a protocol"):
+        mfl.evaluate(mfl.pibt, SMALL, **argument)
+
+
+def test_no_episode_counts_what_the_policy_compiles():
+    compiled = []
+
+    def plan(instance: mfl.Instance):
+        if not compiled:
+            compiled.append(time.sleep(0.5))
+        return [[]] * instance.num_agents
+
+    protocol = mfl.PathProtocol("quick", "wait", {"open": {"size": 5}}, agents=(2,), episodes=2, horizon=5)
+    assert max(episode.seconds_per_step for episode in mfl.evaluate(plan, protocol).episodes) < 0.05
