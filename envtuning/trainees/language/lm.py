@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from statistics import fmean
@@ -39,7 +40,7 @@ from envtuning.trainees.visited import Visited
 from envtuning.worlds.text_scores import BLIND, likeliest
 from envtuning.worlds.world import Form, offers
 
-UPDATES = 50  # in an iteration; their questions are drawn and encoded together
+UPDATES = 50  # of an iteration at most; their questions are drawn and encoded together
 COUNTED = "updates.json"  # in a checkpoint: the number of updates so far
 
 
@@ -138,18 +139,15 @@ class LMTrainee(Trainee):
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn for ``budget`` samples. Raises ``TrainingDiverged``."""
         history: list[Metrics] = []
-        left = budget
-        while left > 0:
-            metrics, outcomes = self._iterate(config, left, derive(seed, "iteration", len(history)))
+        for number, count in enumerate(iterations_of(budget, self.options.batch)):
+            metrics, outcomes = self._iterate(config, count, derive(seed, "iteration", number))
             history.append(metrics)
-            left -= int(metrics["samples"])
             if on_iteration is not None:
                 on_iteration({**metrics, OUTCOMES: outcomes})
         return summary(history)
 
-    def _iterate(self, config: Any, most: int, seed: int) -> tuple[Metrics, Tally]:
+    def _iterate(self, config: Any, count: int, seed: int) -> tuple[Metrics, Tally]:
         """Learn from the next questions of the stage, each judged before the update on it."""
-        count = min(most, UPDATES * self.options.batch)
         lessons = self.world.lessons(config, count, seed=derive(seed, "lessons"), exclude=self.exclude)
         outcomes, steps = Tally(), []
         with set_threads(self.options.torch_threads):
@@ -223,6 +221,15 @@ class LMTrainee(Trainee):
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+def iterations_of(budget: int, batch: int) -> list[int]:
+    """The questions of each iteration of a stage. A report's halves are halves of a stage's iterations, so their number is even, and all have
+    as many updates, give or take one."""
+    updates = -(-budget // batch)
+    parts = min(updates, 2 * -(-updates // (2 * UPDATES)))
+    ends = [min(budget, batch * (updates * part // parts)) for part in range(parts + 1)]
+    return [end - begin for begin, end in pairwise(ends)]
 
 
 def _with_even_shares(config: Any) -> Any:
