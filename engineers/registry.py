@@ -124,7 +124,12 @@ def named_in_a_file(name: str, options: dict[str, Any]) -> Engineer:
             f"{name!r}: {backend} does not take the text after the slash as its first argument: write make(rest, …)"
         )
     options = _without_unused(name, factory, options)
-    made = factory(**options) if is_class else factory(model, **options)
+    try:
+        made = factory(**options) if is_class else factory(model, **options)
+    except SystemExit as error:  # of somebody's own code: it would end the command without a word
+        raise UnknownEngineer(
+            f"{name!r} called exit({error.code!r}) while it was made: let it raise an error"
+        ) from error
     try:
         return as_engineer(made)
     except TypeError as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -14,7 +17,10 @@ from engineers.knobs import KnobError
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, IncidentKind, StageReport
+from engineers.shared.own import KNOWN
 from engineers.shared.timeouts import run_with_timeout
+
+INSTALLED = tuple(Path(sysconfig.get_path(kind)) for kind in ("stdlib", "purelib", "platlib"))
 
 
 class Answer(NamedTuple):
@@ -23,7 +29,7 @@ class Answer(NamedTuple):
     config: BaseModel
     proposal: Proposal[Any] | None = None
     incident: Incident | None = None
-    error: Exception | None = None  # that the engineer raised
+    error: BaseException | None = None  # that the engineer raised
 
 
 def answer(
@@ -39,7 +45,7 @@ def answer(
     """Ask the engineer, within ``timeout`` seconds, and check its config; keep the current one if it fails or is refused."""
 
     def kept(
-        kind: IncidentKind, why: str, proposal: Proposal[Any] | None = None, error: Exception | None = None
+        kind: IncidentKind, why: str, proposal: Proposal[Any] | None = None, error: BaseException | None = None
     ) -> Answer:
         message = redact(f"{why}; the current config is kept")
         return Answer(current, proposal, Incident(kind=kind, message=message, stage=report.stage), error)
@@ -49,8 +55,12 @@ def answer(
         proposal = question() if timeout is None else run_with_timeout(timeout, "engineer", question)
         if not isinstance(proposal, Proposal):
             raise TypeError(f"propose returned a {type(proposal).__name__}, not a Proposal")
-    except Exception as error:  # a third party's engineer may fail in any way; training continues
-        return kept("engineer_failed", f"{name} failed ({type(error).__name__}: {error})", error=error)
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a third party's engineer may fail in any way, or call exit; training continues
+        why = f"{type(error).__name__}: {error}{place_of(error)}"
+        return kept("engineer_failed", f"{name} failed ({why})", error=error)
     try:
         config = read_back(proposal.config, current)  # here it enters: from now on this object travels
     except KnobError as error:
@@ -65,3 +75,26 @@ def answer(
     if refusals:
         return kept("refused_proposal", f"{name}'s config was refused ({'; '.join(refusals)})", proposal)
     return Answer(config, proposal.with_changes(current))
+
+
+def place_of(error: BaseException) -> str:
+    """Where a user's own code raised this, as " (mine.py, line 12)"; empty if none of it was called.
+
+    The file is the first one on the way that belongs neither to this package nor to an installed one; the line is the last one in it.
+    """
+    own = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not _is_ours_or_installed(frame.f_globals.get("__name__") or "", frame.f_code.co_filename)
+    ]
+    if not own:
+        return ""
+    file, line = [place for place in own if place[0] == own[0][0]][-1]
+    return f" ({Path(file).name}, line {line})"
+
+
+def _is_ours_or_installed(module: str, file: str) -> bool:
+    """Files in angle brackets (``<frozen …>``) are Python's own."""
+    if module.partition(".")[0] in KNOWN or file.startswith("<"):
+        return True
+    return any(Path(file).is_relative_to(folder) for folder in INSTALLED)

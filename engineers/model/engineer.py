@@ -98,6 +98,7 @@ class ModelEngineer(Engineer):
 
     def check_askable(self) -> None:
         getattr(self.chat, "raise_unless_askable", lambda: None)()
+        self.meter.raise_unless_priced(self.chat.model)
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` if no answer could change or keep the config's knobs, or if ``space`` names other knobs."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from engineers.model.chat import ChatError, Completion, Message
 from engineers.model.ledger import Taken
+from engineers.redaction import redact
 from engineers.shared.counts import money
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
@@ -60,13 +61,8 @@ class Meter:
                 f"the next question may take {prompt + answer} tokens, {max(self.max_total_tokens - self.tokens, 0)} of "
                 f"max_total_tokens={self.max_total_tokens} are left: raise the cap or lower the context's token_budget"
             )
-        if self.max_cost is not None:
-            price = self.price_of(model)
-            if price is None:
-                raise BudgetExceeded(
-                    f"max_cost={self.max_cost} cannot be kept: no price is known for {model!r}; "
-                    f"cap max_total_tokens instead, or give meter=Meter(price=Price(…), max_cost=…)"
-                )
+        self.raise_unless_priced(model)
+        if self.max_cost is not None and (price := self.price_of(model)) is not None:
             worst = price.of(prompt, answer)
             if (self.cost or 0.0) + worst > self.max_cost:
                 left = max(self.max_cost - (self.cost or 0.0), 0.0)
@@ -75,6 +71,14 @@ class Meter:
                     f"max_cost=${self.max_cost} are left: raise the cap or lower the context's token_budget"
                 )
         self._reserved = (prompt, answer)
+
+    def raise_unless_priced(self, model: str) -> None:
+        """Raises ``BudgetExceeded`` if dollars are capped and the model's price is not known: every question would be refused."""
+        if self.max_cost is not None and self.price_of(model) is None:
+            raise BudgetExceeded(
+                f"max_cost={self.max_cost} cannot be kept: no price is known for {redact(model)!r}; "
+                f"cap max_total_tokens instead (an option of the engineer), or in Python give meter=Meter(price=Price(…), max_cost=…)"
+            )
 
     @property
     def worst(self) -> tuple[int, int]:

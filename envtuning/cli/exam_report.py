@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 import engineers as making
+from engineers.model.meter import BudgetExceeded
+from engineers.redaction import redact
 from engineers.shared.counts import counted
 from envtuning.errors import SpecError
 from envtuning.exam import sheet
@@ -33,6 +35,7 @@ def examine(
     """Carry out an exam, print its table and return its scores."""
     asked, chosen = list(WITHOUT_A_MODEL) if engineers is None else list(engineers), families_named(families)
     raise_unless_known(asked, reads)
+    raise_unless_askable(asked, max_cost)
     starts = [Start(root, training) for root in roots for training in range(trainings)]
     read = next(one for one in get_args(Reads) if one == reads)
     wanted = papers(asked, chosen, starts, decisions=decisions, reads=read)
@@ -100,8 +103,19 @@ def raise_unless_known(names: Sequence[str], reads: str) -> None:
     for name in names:
         if name in BOUNDS:
             raise SpecError(f"{name!r} is in every exam: leave it out")
-        if name not in SAMPLERS:
-            making.make(name).check_askable()
+
+
+def raise_unless_askable(names: Sequence[str], max_cost: float | None) -> None:
+    for name in names:
+        if name in SAMPLERS:
+            continue
+        try:
+            making.make(name, max_cost=max_cost).check_askable()
+        except BudgetExceeded as error:
+            raise SpecError(
+                f"--max-cost cannot be kept, because no price is known for {redact(name)}: leave it out, and bound the questions, "
+                "one before each stage but the first, by --roots, --trainings and --decisions"
+            ) from error
 
 
 def verified(path: Path, console: Console) -> bool:

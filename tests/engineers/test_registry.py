@@ -119,6 +119,9 @@ def paced(rest, **options) -> engineers.Engineer:
 def mute(rest, **options) -> engineers.Engineer:
     return engineers.ModelEngineer(Mute(), name=f"mute/{rest}", **options)
 
+def leaver(rest, **options) -> engineers.Engineer:
+    raise SystemExit(3)
+
 def deaf(rest, *, seed=0) -> engineers.Engineer:
     return Plain(seed=seed)
 
@@ -185,6 +188,7 @@ def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
         ("own_engineers:NUMBER", UnknownEngineer, "'own_engineers:NUMBER' is not declared"),
         ("own_engineers:Plain/x", UnknownEngineer, "own_engineers:Plain takes nothing after the slash"),
         ("own_engineers:nothing", TypeError, "made a Mute, which is not an engineer: derive its class"),
+        ("own_engineers:leaver", UnknownEngineer, r"called exit\(3\) while it was made"),
         ("own_engineers:slashless", TypeError, r"first argument.* write make\(rest, …\)"),
     ],
 )

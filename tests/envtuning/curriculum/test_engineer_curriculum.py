@@ -187,11 +187,23 @@ def test_an_engineer_that_fails_or_is_refused_keeps_the_config_with_the_reason()
     def raises(current):
         raise OSError("no such host")
 
+    def leaves(current):
+        sys.exit(3)
+
     def too_many(current):
         return Proposal(config=current.model_copy(update={"hard": Piece(share=0.0)}))
 
+    raised, left = (f" (test_engineer_curriculum.py, line {do.__code__.co_firstlineno + 1})" for do in (raises, leaves))
+
     for do, kind, said, limits in (
-        (raises, "engineer_failed", "says failed (OSError: no such host); the current config is kept", {}),
+        (raises, "engineer_failed", f"says failed (OSError: no such host{raised}); the current config is kept", {}),
+        (leaves, "engineer_failed", f"says failed (SystemExit: 3{left}); the current config is kept", {}),
+        (
+            leaves,
+            "engineer_failed",
+            f"says failed (SystemExit: 3{left}); the current config is kept",
+            {"timeout": None},
+        ),
         (lambda current: 5, "engineer_failed", "propose returned a int, not a Proposal", {}),
         (lambda current: time.sleep(60), "engineer_failed", "no answer within 0.05 s", {"timeout": 0.05}),
         (too_many, "refused_proposal", "hard.share was changed from 1.0 to 0.0", {"editable": ["easy.share"]}),
@@ -259,6 +271,35 @@ def test_a_language_model_is_asked_and_the_first_answer_says_what_all_will_cost(
     capped = EngineerCurriculum(name, Tasks(), every=60, transcript=transcript, max_total_tokens=3_500)
     assert fed(capped, 60) == []
     assert "token" in capped.incidents[0].message
+
+
+def test_ctrl_c_still_ends_training():
+    def interrupted(current):
+        raise KeyboardInterrupt
+
+    for timeout in (None, 60.0):
+        with pytest.raises(KeyboardInterrupt):
+            fed(EngineerCurriculum(Says(interrupted), Tasks(), every=10, timeout=timeout), 10)
+
+
+def test_where_an_engineer_failed_is_its_own_last_line_and_no_library_s():
+    def without_a_share(current):
+        Piece(share=5.0)
+
+    curriculum = EngineerCurriculum(Says(without_a_share), Tasks(), every=10)
+    with pytest.warns(UserWarning, match="ValidationError"):
+        fed(curriculum, 10)
+    line = without_a_share.__code__.co_firstlineno + 1
+    assert f"(test_engineer_curriculum.py, line {line}))" in curriculum.incidents[0].message
+
+
+def test_dollars_of_a_model_without_a_price_cannot_be_capped():
+    pytest.importorskip("openai")
+    with pytest.raises(
+        engineers.ChatError, match=r"no price is known for 'server/http://127.0.0.1:9/v1#m'; cap max_total_tokens"
+    ):
+        EngineerCurriculum("server/http://127.0.0.1:9/v1#m", Tasks(), max_cost=0.05)
+    EngineerCurriculum("server/http://127.0.0.1:9/v1#m", Tasks(), max_total_tokens=1000)
 
 
 def test_a_server_that_is_not_there_keeps_the_config():

@@ -162,6 +162,10 @@ def raising(report, current):
     raise RuntimeError("the network is down, asked with sk-planted-0123456789abcdef")
 
 
+def leaving(report, current):
+    raise SystemExit(3)
+
+
 def never(report, current):
     time.sleep(60)
 
@@ -178,6 +182,7 @@ def gave_up(report, current):
     ("answer", "kind", "says"),
     [
         (raising, "engineer_failed", "the network is down"),
+        (leaving, "engineer_failed", "failed (SystemExit: 3 (test_stages_failures.py, line "),
         (never, "engineer_failed", "no answer within 0.2 s"),
         (gave_up, "engineer_failed", "share: 3 is above 1"),
         (locked_knob, "refused_proposal", "collisions"),
