@@ -8,6 +8,7 @@ There are three kinds of names: ``package.module``, ``host:models.example.org`` 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sys
@@ -95,6 +96,17 @@ def chosen_in(value: Any) -> set[str]:
         elif isinstance(one, list | tuple | set | frozenset):
             waiting += one
     return found
+
+
+def code_of(name: str) -> str:
+    """A fingerprint of the files of the modules that an engineer's name names, once they are imported; empty if it names none.
+
+    Of ``gentle:make`` it is that of ``gentle.py``. Files that this one imports do not count.
+    """
+    modules = sorted(one for one in chosen_in(name) if not one.startswith(HOST))
+    files = [file for one in modules if (file := getattr(sys.modules.get(one), "__file__", None))]
+    content = b"".join(Path(file).read_bytes() for file in files)
+    return hashlib.sha256(content).hexdigest()[:8] if files else ""
 
 
 def is_trusted(module: str) -> bool:

@@ -10,6 +10,8 @@ import typer
 
 from engineers.plain.open_loop import OPEN_LOOP
 from engineers.registry import DEFAULT_ENGINEER
+from engineers.shared.counts import counted
+from engineers.shared.own import code_of
 from envtuning.cli.arguments import (
     OnRay,
     Settings,
@@ -112,6 +114,10 @@ def carry_out(arms: Arms, seeds: Sequence[int], folder: Path, pulse: Pulse, *, j
     alone = jobs == 1 and not ray
     at_work: list[Path] = []
 
+    def kept(runs: Sequence[Job]) -> None:
+        if runs:
+            console.print(from_before(runs, len(arms) * len(seeds)))
+
     def began(job: Job) -> None:
         if not alone:
             at_work.append(job.folder)
@@ -125,7 +131,14 @@ def carry_out(arms: Arms, seeds: Sequence[int], folder: Path, pulse: Pulse, *, j
             pulse.now(in_brief(at_work))
 
     observer = Observers([pulse, ConsoleObserver(console)]) if alone else None
-    execute(arms, seeds, folder, jobs=jobs, ray=ray, observer=observer, began=began, ended=ended)
+    execute(arms, seeds, folder, jobs=jobs, ray=ray, observer=observer, kept=kept, began=began, ended=ended)
+
+
+def from_before(kept: Sequence[Job], of: int) -> str:
+    """How many runs are not done again, and the folders of those whose engineer is somebody's own: its code may have changed since."""
+    own = dict.fromkeys(str(job.folder.parent) for job in kept if code_of(job.spec.engineer.name))
+    after = f"; after a change of your engineer, remove {' and '.join(own)}" if own else ""
+    return f"{len(kept)} of {counted(of, 'run')} {'is' if len(kept) == 1 else 'are'} kept from before{after}"
 
 
 def in_brief(at_work: Sequence[Path]) -> str:

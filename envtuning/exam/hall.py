@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from engineers.registry import PLAIN_ENGINEERS
-from engineers.shared.own import trusted
+from engineers.shared.own import code_of, trusted
 from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError
@@ -27,6 +27,7 @@ from envtuning.studies.study import begin_process, folder_name
 
 READS_NOTHING = ("fixed", "uniform", "schedule", "ladder", "target-only", "warm-target", "mixture", "near-uniform")
 WITHOUT_A_MODEL = (*(name for name in PLAIN_ENGINEERS if name not in READS_NOTHING), *SAMPLERS)
+ASK_NO_MODEL = (*BOUNDS, *SAMPLERS, *PLAIN_ENGINEERS)
 KEPT = "sittings.jsonl"
 
 
@@ -43,7 +44,7 @@ def papers(
         family.stage(decisions)
     return [
         Paper(
-            engineer=name, family=family, root=start.root, training=start.training, decisions=decisions,
+            engineer=name, code=code_of(name), family=family, root=start.root, training=start.training, decisions=decisions,
             reads="scores" if name in BOUNDS else reads,
         )
         for family in families for start in starts for name in (*BOUNDS, *engineers)
@@ -89,7 +90,7 @@ class Hall:
         with _workers(self.jobs, self.ray) as pool:
             roots = dict.fromkeys((paper.family, paper.root) for paper in waiting)
             list(pool.map(root, *zip(*roots)))  # first, so that no two processes train the same root
-            capped = [paper for paper in waiting if self.max_cost is not None and asks_a_model(paper.engineer)]
+            capped = [paper for paper in waiting if self.max_cost is not None and paper.engineer not in ASK_NO_MODEL]
             free = [paper for paper in waiting if paper not in capped]
             running = [pool.submit(partial(sit, paper, **self._told(paper, done.values()))) for paper in free]
             yield from (future.result() for future in running)
@@ -101,12 +102,11 @@ class Hall:
         if paper.engineer in (*BOUNDS, *SAMPLERS):
             return {}
         limits: dict[str, Any] = {"timeout": self.timeout}
+        if self.max_cost is not None:  # whoever asks no model ignores it
+            limits["max_cost"] = max(0.0, self.max_cost - sum(one.usage.cost or 0.0 for one in done))
         if not asks_a_model(paper.engineer):
             return {"limits": limits}
         place = self.folder / "transcripts" / folder_name(paper.engineer) / paper.family.name
-        if self.max_cost is not None:
-            spent = sum(one.usage.cost or 0.0 for one in done)
-            limits["max_cost"] = max(0.0, self.max_cost - spent)
         return {"transcript": place / f"{paper.root}-{paper.training}" / "transcript.jsonl", "limits": limits}
 
 

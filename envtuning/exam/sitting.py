@@ -46,6 +46,7 @@ class Paper(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     engineer: str  # of ``engineers.make``, of ``SAMPLERS`` or of ``BOUNDS``
+    code: str = ""  # a fingerprint of an engineer of one's own, whose sittings do not outlive a change of it
     options: dict[str, Any] = Field(default_factory=dict)
     family: Family
     root: int = Field(ge=0)
@@ -128,8 +129,7 @@ def reading(paper: Paper, tasks: Tasks) -> Told:
 
 
 def asks_a_model(engineer: str) -> bool:
-    backend = engineer.partition("/")[0]
-    return backend in BACKENDS and backend not in PLAIN_ENGINEERS
+    return engineer.partition("/")[0] in BACKENDS.keys() - PLAIN_ENGINEERS.keys()
 
 
 def replayed(paper: Paper, shares: Sequence[Sequence[float]]) -> list[float]:
@@ -175,10 +175,9 @@ def config_type(tasks: int) -> type[BaseModel]:
 def halves(shown: Shown) -> tuple[Shown, ...]:
     """A stage's outcomes in two parts: the report compares them."""
     middle = shown.task.shape[1] // 2
-    first, second = slice(middle), slice(middle, None)
     return tuple(
         Shown(shown.task[:, of], shown.success[:, of], shown.score[:, of], shown.further[:, of])
-        for of in (first, second)
+        for of in (slice(middle), slice(middle, None))
     )
 
 

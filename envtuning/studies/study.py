@@ -64,17 +64,20 @@ def execute(
     jobs: int = 1,
     ray: bool = False,
     observer: Observer | None = None,
+    kept: Callable[[Sequence[Job]], None] = lambda runs: None,
     began: Callable[[Job], None] = lambda job: None,
     ended: Callable[[Job, Pace], None] = lambda job, pace: None,
 ) -> None:
     """Do all unfinished runs, ``jobs`` at a time; with ``ray`` as many as a Ray cluster has room for.
 
     They are done seed by seed, so that an interrupted study has paired runs. ``observer`` gets the events inside a run if the runs
-    are done one after the other in this process. ``began`` and ``ended`` are called for every job; ``ended`` also gets the number of
-    finished runs, without shared first stages.
+    are done one after the other in this process. ``kept`` is called once, with the runs that were finished before. ``began`` and
+    ``ended`` are called for every job; ``ended`` also gets the number of finished runs, without shared first stages.
     """
     checked.raise_on_links_to_runs(out)
-    waiting = [job for job in plan(arms, seeds, out) if not is_done(job)]
+    planned = list(plan(arms, seeds, out))
+    waiting = [job for job in planned if not is_done(job)]
+    kept([job for job in planned if job not in waiting and not job.is_first_stage])
     pace = Pace(sum(not job.is_first_stage for job in waiting), noun="runs")
 
     def over(job: Job) -> None:

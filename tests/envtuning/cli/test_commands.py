@@ -170,7 +170,7 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
     asked: list[Any] = []
     place = tmp_path if given else Path("runs/compare") / preset
 
-    def execute(*given: Any, began: Any, ended: Any, **how: Any) -> None:
+    def execute(*given: Any, kept: Any, began: Any, ended: Any, **how: Any) -> None:
         asked.append((*given, *how.values()))
         began(SimpleNamespace(folder=Path("FOLDER")))
         ended(SimpleNamespace(folder=Path("FOLDER")), "1 of 6")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -20,6 +22,9 @@ SMALL = [f"stages.{number}.budget=600" for number in range(4)] + [
     "suites.validation_per_slice=4",
     "suites.test_per_slice=5",
 ]
+
+
+CAPPED = "engineer={name: fixed, options: {max_cost: 0.05}}"
 
 
 def called(*words: object) -> str:
@@ -126,6 +131,37 @@ def test_a_comparison_of_six_runs_counts_six_and_its_page_has_three_colours(tmp_
     progress = page[page.index('<div id="progress">') : page.index('<section class="run">')]
     assert len(set(re.findall(r'<polyline [^>]*stroke="(#\w+)"', progress))) == 3
     assert re.findall(r"</i>(\w+): mean of 2 seeds", progress) == ["fixed", "rules", "uniform"]
+
+
+@pytest.mark.parametrize("command", [("run", "scripted", "--engineer"), ("compare", "scripted", "--engineers")])
+def test_dollars_of_a_model_without_a_price_are_refused_before_the_run(command, tmp_path):
+    pytest.importorskip("openai")
+    given = [*command, "server/http://127.0.0.1:9/v1#m", "--out", str(tmp_path / "out")]
+    capped = [*given, "--max-cost", "0.05"] if command[0] == "run" else [*given, "--set", CAPPED]
+    result = CliRunner().invoke(app, capped)
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    assert (
+        "max_cost=0.05 cannot be kept: no price is known for 'server/http://127.0.0.1:9/v1#m'; cap max_total_tokens"
+        in said
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_comparison_that_continues_says_which_runs_it_keeps_and_what_to_remove(tmp_path, monkeypatch):
+    (tmp_path / "kept_mine.py").write_text(
+        "from engineers.plain.base import Design, PlainEngineer\n\n\nclass Mine(PlainEngineer):\n    name = 'mine'\n\n"
+        "    def design(self, report, current, knobs):\n        return Design()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    words = ("compare", "scripted", "--seeds", 1, *settings(), "--stages", 2, "--out", "c", "--engineers")
+    assert "kept from before" not in called(*words, "fixed")
+    assert "1 of 2 runs is kept from before\n" in called(*words, "fixed,kept_mine:Mine")
+    said = " ".join(called(*words, "fixed,kept_mine:Mine").split())
+    assert "2 of 2 runs are kept from before; after a change of your engineer, remove c/kept_mine_Mine" in said
+    shutil.rmtree("c/kept_mine_Mine")
+    assert "finished c/kept_mine_Mine/seed0 (1 of 1 runs" in called(*words, "fixed,kept_mine:Mine")
 
 
 def test_thirty_agents_are_trained_reported_and_shown(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -26,6 +27,7 @@ import engineers  # noqa: E402
 from engineers.knobs import dump, find_knobs  # noqa: E402
 from engineers.proposal import Proposal  # noqa: E402
 from engineers.roles import find_slices, shares_of  # noqa: E402
+from envtuning import atomic  # noqa: E402
 from envtuning.cli import app_with  # noqa: E402
 from envtuning.cli import exam_report as report  # noqa: E402
 from envtuning.errors import RunError, SpecError  # noqa: E402
@@ -211,6 +213,144 @@ def test_a_hostile_engineer_ends_in_a_marked_row(tmp_path):
     assert all(len(why) <= 200 for one in hostile for why in one.failures)
     row = next(one for one in scores(found) if one.engineer == name)
     assert (row.failed, row.decided) == (10, 10)
+
+
+OWN = """
+import sys
+
+import engineers
+from engineers.proposal import Proposal
+
+class Mine(engineers.Engineer):
+    name = "mine"
+
+    def propose(self, report, current, editable=None):
+        tasks = {name: {"share": share} for share, name in zip((PARTS), current.model_dump()["tasks"])}
+        return Proposal(config=type(current).model_validate({"tasks": tasks}), engineer=self.name)
+"""
+
+
+def sat(folder: Path, parts: str, *words: str) -> tuple[str, dict]:
+    """What the command says of this engineer, and what it writes."""
+    (folder / "exam_mine.py").write_text(OWN.replace("PARTS", parts))
+    sys.modules.pop("exam_mine", None)  # as in the next process
+    importlib.invalidate_caches()
+    given = [
+        "--family",
+        "small",
+        "--engineer",
+        "exam_mine:Mine,permuted/exam_mine:Mine",
+        "--roots",
+        "1",
+        "--decisions",
+        "3",
+    ]
+    found = CliRunner().invoke(app_with(["exam"]), ["exam", *given, "--out", "out", "--json", "mine.json", *words])
+    assert found.exit_code == 0, found.output
+    return found.output, json.loads((folder / "mine.json").read_text())
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    return tmp_path
+
+
+def test_kept_sittings_do_not_outlive_the_code_of_their_engineer(here):
+    said, first = sat(here, "1, 0, 0, 1, 0, 0, 0")
+    assert said.startswith("5 sittings")
+    said, again = sat(here, "1, 0, 0, 1, 0, 0, 0")
+    assert said.startswith("0 sittings")
+    assert again == first
+    said, changed = sat(here, "0, 1, 1, 0, 1, 1, 1")
+    assert said.startswith("2 sittings")  # those of the bounds stay
+    assert [one["success"] for one in changed["sittings"][:3]] == [one["success"] for one in first["sittings"][:3]]
+    for old, new in zip(first["sittings"][3:], changed["sittings"][3:], strict=True):
+        assert old["shares"] != new["shares"]
+        assert len(new["paper"]["code"]) == 8
+    said, before = sat(here, "1, 0, 0, 1, 0, 0, 0")
+    assert said.startswith("0 sittings")
+    assert before == first
+
+
+def test_results_from_before_code_was_told_apart_are_read(here, honest):
+    old = json.loads(honest.read_text())
+    for one in old["sittings"]:
+        assert one["paper"].pop("code") == ""
+    (here / "old.json").write_text(json.dumps(old))
+    assert faults(here / "old.json") == []
+    lines = "".join(json.dumps(one) + "\n" for one in old["sittings"])
+    atomic.make_folder(here / "out")
+    (here / "out" / KEPT).write_text(lines)
+    found = Hall(here / "out").sittings(papers(["rising", "thompson"], [SMALL], STARTS, decisions=3))
+    assert (here / "out" / KEPT).read_text() == lines
+    assert len(found) == len(old["sittings"])
+
+
+def test_an_engineer_that_calls_exit_has_failed(here):
+    said, found = sat(here, "sys.exit(3)")
+    assert said.count("2 of 2") == 2  # in the column of what failed
+    for one in found["sittings"][3:]:
+        assert len(one["failures"]) == 2
+        assert "failed (SystemExit: 3 (exam_mine.py, line 11))" in one["failures"][0]
+    said, found = sat(here, "report.no_such_part")
+    assert "(exam_mine.py, line 11)); the current config is kept" in found["sittings"][3]["failures"][0]
+
+
+def test_dollars_of_a_model_without_a_price_cannot_be_capped(here):
+    pytest.importorskip("openai")
+    words = ["exam", "--engineer", "rising,server/http://127.0.0.1:9/v1#nobody", "--max-cost", "0.05"]
+    result = CliRunner().invoke(app_with(["exam"]), words)
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    assert (
+        "--max-cost cannot be kept, because no price is known for server/http://127.0.0.1:9/v1#nobody: leave it out"
+        in said
+    )
+    assert not list(here.iterdir())
+
+
+OWN_MODEL = """
+from engineers import Completion, ModelEngineer
+
+class Parrot:
+    model = "openai/gpt-5-mini"  # whose price is known
+
+    def complete(self, messages, schema, *, max_tokens):
+        shown = messages[-1]["content"]
+        return Completion(shown[shown.rindex('{"changes"'):], prompt_tokens=1000, completion_tokens=1000)
+
+def make(rest, **options) -> ModelEngineer:
+    return ModelEngineer(Parrot(), context="V1", **options)
+"""
+
+
+def test_dollars_are_capped_for_a_model_of_ones_own_too(here):
+    (here / "exam_model_mine.py").write_text(OWN_MODEL)
+    words = [
+        "exam",
+        "--engineer",
+        "exam_model_mine:make",
+        "--family",
+        "small",
+        "--roots",
+        "1",
+        "--decisions",
+        "3",
+        "--out",
+    ]
+    failures = []
+    for cap in ("1", "0.0001"):
+        result = CliRunner().invoke(app_with(["exam"]), [*words, cap, "--max-cost", cap])
+        assert result.exit_code == 0, result.output
+        *_, last = (here / cap / KEPT).read_text().splitlines()
+        failures.append(json.loads(last)["failures"])
+    free, capped = failures
+    assert free == []
+    assert len(capped) == 2
+    assert all("the next question may cost" in why for why in capped)
 
 
 def outcome(folder: Path, *words: str, hash_seed: str = "0") -> bytes:
