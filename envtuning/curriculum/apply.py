@@ -15,6 +15,7 @@ Apply = Callable[[Any, Config], None]
 
 # Attributes in which the wrappers of Gymnasium, PettingZoo, RLlib and SB3 keep the wrapped environment.
 _INNER = ("env", "par_env", "venv", "lakes")
+_SETTERS = ("set_config", "set_task")  # the latter is RLlib's
 
 
 def apply_config(env: Any, config: Config) -> None:
@@ -23,7 +24,7 @@ def apply_config(env: Any, config: Config) -> None:
     Takes effect at each environment's next reset. Raises TypeError if no environment there takes a config.
     """
     for layer in _layers(env):
-        for name in ("set_config", "set_task"):
+        for name in _SETTERS:
             setter = getattr(type(layer), name, None)
             if setter is not None:
                 setter(layer, config)
@@ -61,17 +62,25 @@ def raise_unless_fits(env: Any, config: Config) -> None:
 
     The type is known of environments whose ``get_config()`` or ``config`` is a pydantic model. The spaces are checked if the
     environment has ``raise_unless_fits`` (lakes do). Environments in other processes are not checked before the config is applied.
+    A wrapper with ``set_config`` may take configs of its own type: these are not checked against what it wraps.
     """
-    current = None
+    current, wrapper_takes = None, False
     for layer in _layers(env):
-        room = getattr(layer, "batch", layer)  # lakes have their limits in their batch
+        room = vars(layer).get("batch", layer)  # lakes have their limits in their batch
         if hasattr(type(room), "raise_unless_fits"):
-            room.raise_unless_fits(_as_the_lake_reads_it(config, type(room.get_config())))
+            known = type(room.get_config())
+            if wrapper_takes and not isinstance(current, known) and not isinstance(config, known):
+                break  # the wrapper makes a config for the lake out of its own
+            room.raise_unless_fits(_as_the_lake_reads_it(config, known))
             return
-        for copy in getattr(layer, "envs", None) or ():
-            raise_unless_fits(copy, config)
         if current is None:
             current = layer.get_config() if hasattr(type(layer), "get_config") else getattr(layer, "config", None)
+        wrapper_takes = wrapper_takes or any(hasattr(type(layer), name) for name in _SETTERS)
+        copies = getattr(layer, "envs", None)
+        if copies and not wrapper_takes:
+            for copy in copies:
+                raise_unless_fits(copy, config)
+            return
     if isinstance(current, BaseModel) and not isinstance(config, BaseModel):
         raise _wrong_type(config, type(current))
 

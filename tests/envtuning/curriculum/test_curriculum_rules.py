@@ -129,6 +129,41 @@ def test_a_config_without_room_is_refused_wherever_the_room_is_known(env, config
     raise_unless_fits(SimpleNamespace(envs=None), config)  # nothing is known
 
 
+class Doors(BaseModel):
+    open: int = 1
+
+
+class Wide:
+    """Makes a room's config out of one of its own, as a wrapper of lakes with many holes might."""
+
+    config = Doors()
+
+    def __init__(self, **inner: Any) -> None:
+        vars(self).update(inner)
+
+    def set_config(self, config: Doors) -> None:
+        self.config = config
+
+
+@pytest.mark.parametrize("inner", [{"env": Room()}, {"envs": [Room(), Room()]}])
+def test_a_wrapper_that_takes_configs_of_its_own_is_not_asked_for_those_of_what_it_wraps(inner):
+    raise_unless_fits(wrapper(Wide(**inner), "env"), Doors(open=9))
+    with pytest.raises(SpecError, match="is of type dict, and the environment takes a Doors"):
+        raise_unless_fits(Wide(**inner), {"open": 9})
+
+
+class Passes(Wide):
+    """Takes what it wraps takes."""
+
+    config = None
+
+
+@pytest.mark.parametrize(("env", "config"), [(Passes(env=Room()), Room.Config(size=4))])
+def test_a_wrapper_that_passes_configs_on_refuses_those_without_room(env, config):
+    with pytest.raises(ValueError, match="size 4 is above 3"):
+        raise_unless_fits(env, config)
+
+
 @pytest.mark.parametrize(
     ("info", "otherwise", "key", "success"),
     [

@@ -9,11 +9,14 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test
+from pettingzoo.utils import BaseParallelWrapper
+from pydantic import BaseModel, Field
 
 import mapf_frozenlake as mfl
-from envtuning.curriculum.apply import apply_config
+from envtuning.curriculum.apply import apply_config, config_below
 from envtuning.curriculum.ladder import Ladder
 from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, SpacesChanged
+from envtuning.errors import SpecError
 from envtuning.outcomes import Outcome
 
 EASY = mfl.LakeConfig.single(3, num_agents=1, hole_ratio=0.0, horizon=5)
@@ -125,6 +128,54 @@ def test_a_ladder_beyond_the_room_is_refused_before_its_first_step(interface):
     with pytest.raises(mfl.LakeError, match="make the env with max_agents=2"):
         wrapper(make(max_size=6), curriculum=Ladder([EASY, HARD, EASY]))
     wrapper(make(**ROOM), curriculum=Ladder([EASY, HARD, EASY]))
+
+
+class Holes(BaseModel):
+    ratio: float = Field(0.1, ge=0.0, le=0.5, description="The part of the cells that are holes.")
+
+
+class DrawsHoles:
+    """A wrapper with a config of its own, from which it makes the lake's at each reset."""
+
+    config = Holes()
+
+    def set_config(self, config):
+        self.config = config
+
+    def reset(self, seed=None, options=None):
+        lake = mfl.LakeConfig.single(3, 1, hole_ratio=self.config.ratio)
+        return self.env.reset(seed=seed, options={"config": lake})
+
+
+class HolyEnv(DrawsHoles, gym.Wrapper):
+    pass
+
+
+class HolyParallelEnv(DrawsHoles, BaseParallelWrapper):
+    pass
+
+
+HOLY = {
+    "gymnasium": (CurriculumEnv, lambda: HolyEnv(gym.make("MAPFFrozenLake-v0", config=EASY))),
+    "copies": (
+        CurriculumVectorEnv,
+        lambda: SyncVectorEnv([lambda: HolyEnv(gym.make("MAPFFrozenLake-v0", config=EASY))] * 2),
+    ),
+    "parallel": (CurriculumParallelEnv, lambda: HolyParallelEnv(mfl.parallel_env(config=EASY))),
+}
+
+
+@pytest.mark.parametrize("interface", HOLY)
+def test_a_wrapper_of_a_lake_may_have_a_config_of_its_own(interface):
+    wrapper, make = HOLY[interface]
+    env = wrapper(make(), curriculum=Ladder([Holes(ratio=0.0), Holes(ratio=0.5)]))
+    env.reset(seed=0)
+    assert config_below(env.env).slices[3].hole_ratio == 0.0
+    env.set_config(Holes(ratio=0.5))
+    env.reset(seed=0)
+    assert config_below(env.env).slices[3].hole_ratio == 0.5
+    with pytest.raises(SpecError, match="is of type dict, and the environment takes a Holes"):
+        env.set_config({"ratio": 0.5})
 
 
 def test_an_apply_of_ones_own_may_take_anything_for_a_config():
