@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 
 import mapf_frozenlake as mfl
-from envtuning import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, EngineerCurriculum
+from envtuning import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, EngineerCurriculum, Ladder
 from envtuning.curriculum.apply import config_below
 from envtuning.outcomes import Outcome
 
@@ -34,16 +34,33 @@ ROOM: dict[str, Any] = {"config": START, "max_size": 3, "window": 3}
 FILE = "curriculum.json"
 
 
+class Steps(Ladder):
+    """A ladder whose rungs are its stages."""
+
+    loaded: int | None = None  # the rung of the state that it was given
+
+    @property
+    def stage(self) -> int:
+        return self.rung
+
+    def load_state_dict(self, state: dict[str, Any], renamed: Any = None) -> None:
+        super().load_state_dict(state, renamed)
+        self.loaded = self.rung
+
+
+Staged = EngineerCurriculum | Steps
+
+
 class Trained(NamedTuple):
-    curriculum: EngineerCurriculum  # that decided: the one that was given, or the copy in RLlib's checkpoint
+    curriculum: Staged  # that decided: the one that was given, or the copy in RLlib's checkpoint
     began_on: list[mfl.LakeConfig]  # the config of every environment as training began or went on
     ended_on: list[mfl.LakeConfig]
 
 
-Door = Callable[[EngineerCurriculum, int, Path | None], Trained]
+Door = Callable[[Staged, int, Path | None], Trained]
 
 
-def environment(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> Trained:
+def environment(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
     env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", **ROOM), curriculum)
     rng = np.random.default_rng(0)
 
@@ -58,7 +75,7 @@ def environment(curriculum: EngineerCurriculum, stages: int, folder: Path | None
     return _by_hand(curriculum, stages, folder, reset, step, lambda: [env.unwrapped.get_config()])
 
 
-def vector(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> Trained:
+def vector(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
     envs = CurriculumVectorEnv(
         gym.make_vec("MAPFFrozenLake-v0", num_envs=4, vectorization_mode="vector_entry_point", **ROOM), curriculum
     )
@@ -69,7 +86,7 @@ def vector(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> 
     )  # fmt: skip
 
 
-def pettingzoo(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> Trained:
+def pettingzoo(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
     env = CurriculumParallelEnv(mfl.parallel_env(**ROOM), curriculum)
     rng = np.random.default_rng(0)
 
@@ -85,7 +102,7 @@ def pettingzoo(curriculum: EngineerCurriculum, stages: int, folder: Path | None)
 
 
 def _by_hand(
-    curriculum: EngineerCurriculum,
+    curriculum: Staged,
     stages: int,
     folder: Path | None,
     reset: Callable[[], object],
@@ -106,7 +123,7 @@ def _by_hand(
     return Trained(curriculum, began, on())
 
 
-def stable_baselines3(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> Trained:
+def stable_baselines3(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
     import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
@@ -139,7 +156,7 @@ def stable_baselines3(curriculum: EngineerCurriculum, stages: int, folder: Path 
     return Trained(curriculum, until.began, envs.env_method("get_config"))
 
 
-def rllib(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> Trained:
+def rllib(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
     from ray.rllib.algorithms.ppo import PPO, PPOConfig
     from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
@@ -169,7 +186,7 @@ def rllib(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> T
         return algorithm.env_runner_group.foreach_env_runner(lambda runner: config_below(runner.env))
 
     decides = RLlibCurriculumCallback.of(algorithm).curriculum
-    assert isinstance(decides, EngineerCurriculum)
+    assert isinstance(decides, Staged)
     if isinstance(curriculum, Recorded):
         vars(decides)["log"] = curriculum.log
     began, end = on(), decides.stage + stages
@@ -182,7 +199,7 @@ def rllib(curriculum: EngineerCurriculum, stages: int, folder: Path | None) -> T
     return Trained(decides, began, ended)
 
 
-def trl(curriculum: EngineerCurriculum, stages: int, folder: Path | None, *, model: Path) -> Trained:
+def trl(curriculum: Staged, stages: int, folder: Path | None, *, model: Path) -> Trained:
     import torch
     from transformers import TrainerCallback
     from trl import GRPOConfig, GRPOTrainer

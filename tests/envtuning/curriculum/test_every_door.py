@@ -19,7 +19,7 @@ import mapf_frozenlake as mfl
 from envtuning import EngineerCurriculum
 from tests.answers import answer_of
 from tests.envtuning.curriculum import doors
-from tests.envtuning.curriculum.doors import EDITABLE, EVERY, START, TARGET, Trained, door
+from tests.envtuning.curriculum.doors import EDITABLE, EVERY, START, TARGET, Steps, Trained, door
 
 ALL = [
     "environment",
@@ -101,6 +101,21 @@ def test_a_model_behind_a_server_makes_a_config_for_every_answer(train, at, http
     assert [proposal.config.slices[2].share for proposal in one.curriculum.proposals] == [1 / 2, 1 / 3, 1 / 4]
     assert len(questions) == 3
     assert all("Two sizes of lakes." in question for question in questions)
+
+
+@pytest.mark.parametrize("at", ALL)
+def test_a_ladder_goes_on_from_its_checkpoint(train, at, tmp_path):
+    rungs = [doors.lakes(small) for small in (0.9, 0.8, 0.7, 0.6, 0.5)]
+
+    def ladder() -> Steps:
+        return Steps(rungs, threshold=0.01, window=60)
+
+    train(ladder(), 2, tmp_path)
+    one = train(ladder(), 2, tmp_path)
+    assert one.curriculum.loaded is not None
+    assert set(one.began_on) == {rungs[one.curriculum.loaded]}
+    assert one.curriculum.rung == one.curriculum.loaded + 2
+    assert set(one.ended_on) == {rungs[one.curriculum.rung]}
 
 
 def killed(at: str, folder: Path, model: Path) -> list[list[Any]]:

@@ -1,0 +1,63 @@
+"""Every curriculum: its state, saved under way and read by a new one, goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import mapf_frozenlake as mfl
+from envtuning import EngineerCurriculum, Ladder
+from envtuning.curriculum.curriculum import Curriculum, FunctionCurriculum
+from envtuning.curriculum.samplers import Learnability, Pools, Thompson
+from envtuning.outcomes import Outcome
+
+
+def lakes(share: float) -> mfl.LakeConfig:
+    return mfl.LakeConfig(slices={2: {"share": share}, 3: {"share": 1 - share}}, num_agents=1)
+
+
+STAGES = [lakes(0.75), lakes(0.5), lakes(0.25)]
+MADE: dict[str, Callable[[], Curriculum]] = {
+    "Ladder of models": lambda: Ladder(STAGES, threshold=0.5, window=10),
+    "Ladder of dicts": lambda: Ladder([{"holes": 0.1}, {"holes": 0.2}, {"holes": 0.3}], threshold=0.5, window=10),
+    "Ladder of what is no JSON": lambda: Ladder([abs, min, max], threshold=0.5, window=10),
+    "EngineerCurriculum": lambda: EngineerCurriculum("rules", STAGES[0], target=STAGES[2], every=10),
+    "Learnability": lambda: Learnability(STAGES[0], every=10),
+    "Thompson": lambda: Thompson(STAGES[0], every=10),
+    "Pools": lambda: Pools(STAGES[0], every=10),
+    "FunctionCurriculum": lambda: FunctionCurriculum(lambda success: {"holes": 0.2} if success else {"holes": 0.1}),
+}
+
+
+def kinds(parent: type[Curriculum] = Curriculum) -> Iterator[type[Curriculum]]:
+    for kind in parent.__subclasses__():
+        if kind.__module__.startswith("envtuning.") and not kind.__abstractmethods__:
+            yield kind
+        yield from kinds(kind)
+
+
+def test_every_kind_of_curriculum_is_here():
+    assert {type(make()) for make in MADE.values()} == set(kinds())
+
+
+def fed(curriculum: Curriculum, first: int, last: int) -> None:
+    for number in range(first, last):
+        curriculum.observe(Outcome(str(2 + number % 2), number % 3 > 0, float(number % 3 > 0)))
+        curriculum.next()
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("before", [0, 4, 14])  # new, within the first stage, within the second
+def test_a_saved_state_goes_on_in_a_new_curriculum(made: str, before: int, tmp_path: Path):
+    whole, part, after = MADE[made](), MADE[made](), MADE[made]()
+    fed(whole, 0, 40)
+    fed(part, 0, before)
+    part.save(tmp_path / "state.json")
+    after.load(tmp_path / "state.json")
+    assert after.config == part.config
+    fed(after, before, 40)
+    assert after.config == whole.config
+    assert after.state_dict() == whole.state_dict()
+    assert whole.version >= 2
