@@ -26,6 +26,15 @@ PROBE = "A probe: cases drawn from the stage's own config and played after the s
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """``help`` shows every field with its description, which Python alone would leave out."""
+        told = [f"{cls.__doc__ or cls.__name__}\n\n    Fields:\n"]
+        for name, kind in cls.__annotations__.items():
+            if field := cls.model_fields.get(name):
+                told.append(f"    {name}: {kind}" + (f"\n        {field.description}" if field.description else ""))
+        cls.__doc__ = "\n".join(told)
+
 
 class Split(_Section):
     """The trainee's results on some of a slice's episodes: those that have something in common."""

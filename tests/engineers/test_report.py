@@ -71,3 +71,15 @@ def test_a_report_of_version_1_is_read_with_a_note_and_its_training_results_are_
     assert read.model_dump(exclude=same) == now.model_dump(exclude=same)
     with pytest.warns(UserWarning, match="version 1"), pytest.raises(ValidationError, match="probes"):
         StageReport.model_validate(before | {"probes": [{}]})
+
+
+def test_help_shows_every_field_with_its_description():
+    for kind in (StageReport, SliceResult):
+        for name, field in kind.model_fields.items():
+            assert f"\n    {name}: " in kind.__doc__
+            assert (field.description or "") in kind.__doc__
+
+    class Longer(SliceResult):
+        more: int = 0
+
+    assert Longer.__doc__ == "Longer\n\n    Fields:\n\n    more: int"
