@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    ("page", "count", "printed"), [("engineers.md", 1, "slices.4.wait_ratio 0.2 → 0.23"), ("own_engineer.md", 4, "")]
+    ("page", "count", "printed"), [("engineers.md", 1, "slices.4.wait_ratio 0.2 → 0.23"), ("own_engineer.md", 6, "")]
 )
 def test_the_examples_run(monkeypatch, capsys, page, count, printed):
     monkeypatch.chdir(ROOT)
@@ -35,7 +35,7 @@ def test_the_gentle_engineer_is_found_where_it_was_saved(monkeypatch, tmp_path, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     config = LakeConfig.model_validate(example_report.config)
-    for name in ("gentle:make", "gentle:make/very", "gentle:Gentle"):
+    for name in ("gentle:make", "gentle:make/0.05", "gentle:Gentle"):
         made = engineers.make(name, seed=1, transcript=tmp_path / "t.jsonl", context="V6", max_cost=1.0, max_drop=0.5)
         assert made.propose(example_report, config).config.slices[4].hole_ratio == 0.17
         assert (made.seed, made.guard.max_drop) == (1, 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from typing import Literal
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 import engineers
 from engineers import SliceResult, StageRecord, StageReport, check
 from engineers.knobs import KnobError, dump, find_knobs
+from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.open_loop import OPEN_LOOP
 from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
@@ -495,3 +497,37 @@ def test_a_strict_config_is_read_from_its_report(name, results):
     assert isinstance(proposal.config, Grill)
     if name in ("rules", "half-success", "progress-share", "schedule"):
         assert proposal.config == far
+
+
+class Beyond(PlainEngineer):
+    """Turns the first knobs of a field to these values."""
+
+    name = "beyond"
+
+    def __init__(self, field: str, *values: float) -> None:
+        super().__init__()
+        self.field, self.values = field, values
+
+    def design(self, report, current, knobs):
+        design = Design()
+        for knob, value in zip([knob for knob in knobs if knob.field == self.field], self.values, strict=False):
+            design.turn(knob, value, "beyond its bounds")
+        return design
+
+
+def test_a_value_out_of_bounds_is_scaled_or_ends_at_its_bound(example_report):
+    config = LakeConfig.model_validate(example_report.config)
+    first, second = config.slices[3].share, config.slices[4].share
+    scaled = Beyond("share", 7.5, 2.5).propose(example_report, config)
+    assert not scaled.fallback
+    assert [scaled.config.slices[size].share for size in (3, 4)] == pytest.approx(
+        [0.75 * (first + second), 0.25 * (first + second)]
+    )
+    at_its_bound = Beyond("hole_ratio", 7.5).propose(example_report, config)
+    assert at_its_bound.config.slices[3].hole_ratio == 0.9
+    assert not at_its_bound.fallback
+    assert "less than or equal to 0.9" in at_its_bound.refusals[0]
+    for field in ("share", "hole_ratio"):
+        refused = Beyond(field, math.nan).propose(example_report, config)
+        assert refused.fallback
+        assert refused.config == config

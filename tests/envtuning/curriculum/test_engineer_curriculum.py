@@ -273,6 +273,26 @@ def test_a_language_model_is_asked_and_the_first_answer_says_what_all_will_cost(
     assert "token" in capped.incidents[0].message
 
 
+class Counts(engineers.Engineer):
+    """Says how often it was asked, as far as it remembers."""
+
+    name = "counts"
+    asked = 0
+
+    def propose(self, report: Any, current: Any, editable: Sequence[str] | None = None) -> Proposal[Any]:
+        self.asked += 1
+        return Proposal(config=current.model_copy(update={"easy": Piece(share=1 / self.asked)}), engineer=self.name)
+
+
+def test_a_named_engineer_is_made_anew_for_every_question_and_an_object_stays():
+    shares = []
+    for engineer in (f"{__name__}:Counts", Counts()):
+        curriculum = EngineerCurriculum(engineer, Tasks(), every=10)
+        fed(curriculum, 20)
+        shares.append(curriculum.config.easy.share)
+    assert shares == [1.0, 0.5]
+
+
 def test_ctrl_c_still_ends_training():
     def interrupted(current):
         raise KeyboardInterrupt
