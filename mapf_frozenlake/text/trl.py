@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig, RewardName
 from mapf_frozenlake.config_versions import ConfigFile, ConfigVersions
@@ -178,13 +180,17 @@ class LakePrompts:
 class LakeTurns:
     """One lake, step by step, for TRL's ``environment_factory``: the model moves all agents by calling ``move``.
 
-    A row needs the ``metadata`` of ``prompt_row``. Its prompt may be any, because ``reset`` returns the lake's text. The
-    reward is the sum of the named reward over the steps.
+    A row needs the ``metadata`` of ``prompt_row``. Its prompt may be any, because ``reset`` returns the lake's text. As in
+    ``envtuning run``, the moves of the whole walk are judged as a plan and paid by the row's named reward; a walk with moves that
+    cannot be read pays 0. TRL makes a tool of every public method, ``reset`` and ``get_reward`` apart.
     """
 
     def __init__(self) -> None:
         self._env: gym.Env[str, str] | None = None
-        self._paid = 0.0
+        self._instance: Instance | None = None
+        self._reward = ""
+        self._walk: list[NDArray[np.int64]] = []  # a move for every agent
+        self._unread = False  # whether moves could not be read
         self._over = True
 
     def reset(self, metadata: Mapping[str, Any], **other_columns: Any) -> str:
@@ -196,7 +202,8 @@ class LakeTurns:
         )
         env = gym.make("MAPFFrozenLakeText-v0", mode="turns", config=config, max_size=side).unwrapped
         env.reset(options={"instance": instance})
-        self._env, self._paid, self._over = env, 0.0, False
+        self._env, self._instance, self._reward = env, instance, metadata["reward"]
+        self._walk, self._unread, self._over = [], False, False
         return "\n\n" + turns_prompt(instance, config.horizon_for(instance.height, instance.width))
 
     def move(self, moves: str) -> str:
@@ -211,16 +218,30 @@ class LakeTurns:
         """
         if self._env is None or self._over:
             return "The episode is over: nothing moves any more."
-        said_back, reward, terminated, truncated, info = self._env.step(moves)
-        self._paid += float(reward)
+        said_back, _, terminated, truncated, info = self._env.step(moves)
+        if info["parse_error"] is None:
+            self._walk.append(info["actions"])
+        else:
+            self._unread = True
         self._over = terminated or truncated
         if self._over:
             said_back += "\nAll agents are on their goals." if info["success"] else "\nThe episode is over."
         return said_back
 
     def get_reward(self) -> float:
-        """The reward of the episode so far."""
-        return self._paid
+        """The reward of the walk so far."""
+        if self._instance is None or self._unread:
+            return 0.0
+        plan = [[int(moves[agent]) for moves in self._walk] for agent in range(self._instance.num_agents)]
+        return plan_reward(self._reward, self._instance, plan, judge(self._instance, plan))
+
+
+def turn_rewards(environments: Sequence[Any], **other_columns: Any) -> list[float | None]:
+    """A reward function for TRL: each ``LakeTurns``' own reward, for ``TRLCurriculumCallback.rewards`` to count.
+
+    TRL itself pays ``get_reward``, so give ``GRPOConfig(reward_weights=[0.0])``: this one is counted, and not paid again.
+    """
+    return [one.get_reward() if isinstance(one, LakeTurns) else None for one in environments]
 
 
 def _datasets() -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
-from mapf_frozenlake.text.trl import LakePrompts, LakeTurns, plan_rewards, prompt_row, to_dataset
+from mapf_frozenlake.text.trl import LakePrompts, LakeTurns, plan_rewards, prompt_row, to_dataset, turn_rewards
 from tests.language.conftest import QUICK
 from tests.lazily import needed
 
@@ -94,6 +96,76 @@ def test_the_environment_plays_a_lake_by_its_tool():
     assert env.get_reward() == 0.0
 
 
+def walked(board, joints, reward):
+    """The environment after these moves: in each entry one for every agent."""
+    env = LakeTurns()
+    env.reset(metadata=prompt_row(board, reward)["metadata"])
+    for joint in joints:
+        env.move("\n".join(f"Agent {agent}: {mfl.Action(move).name}" for agent, move in enumerate(joint)))
+    return env
+
+
+def joints_of(plan):
+    steps = max(map(len, plan))
+    return [[line[step] if step < len(line) else mfl.Action.WAIT for line in plan] for step in range(steps)]
+
+
+@pytest.mark.parametrize("reward", ["sparse", "progress"])
+def test_a_curriculum_counts_a_walk_in_turns_as_solved_where_it_is_valid(reward):
+    from envtuning import Ladder
+    from envtuning.curriculum.trl_callback import TRLCurriculumCallback
+
+    class Hears(Ladder):
+        def __init__(self):
+            super().__init__([CONFIG])
+            self.heard = []
+
+        def observe(self, outcome):
+            self.heard.append(outcome.success)
+
+    config = mfl.LakeConfig.single(4, 2, wait_ratio=0.5)
+    solved, bumped = [], []
+    for board in mfl.generate(config, 30, seed=0):
+        joints = joints_of(mfl.solve(board).plan)
+        solved.append(walked(board, joints, reward))
+        off = [mfl.Action.UP if row == 0 else mfl.Action.WAIT for row, _ in board.starts]
+        if mfl.Action.UP in off:
+            bumped.append(walked(board, [off, *joints], reward))
+    assert len(bumped) > 5
+    ladder = Hears()
+    callback = TRLCurriculumCallback(LakePrompts(config, n=10), ladder)
+    paid = callback.rewards(turn_rewards)(environments=solved + bumped)
+    assert paid[: len(solved)] == [1.0] * len(solved)
+    assert all(0 <= one < 1 for one in paid[len(solved) :])  # as ``plan_rewards`` pays a plan with a step off the board
+    callback.on_step_end(None, SimpleNamespace(is_world_process_zero=True), None)
+    assert ladder.heard == [True] * len(solved) + [False] * len(bumped)
+
+
+def test_a_walk_in_turns_is_paid_as_the_same_plan_in_one_reply():
+    rng = np.random.default_rng(0)
+    for board in mfl.generate(CONFIG, 10, seed=1):
+        for reward in ("sparse", "progress", "legal", "shaped"):
+            joints = rng.integers(0, 5, (3, 2)).tolist()
+            env = walked(board, joints, reward)
+            plan = mfl.format_plan(np.array(joints).T.tolist())
+            whole = plan_rewards([plan], [prompt_row(board, reward)["metadata"]])[0]
+            assert env.get_reward() == pytest.approx(whole)
+
+
+def test_a_walk_with_moves_that_cannot_be_read_pays_nothing():
+    board = mfl.generate(CONFIG, 1, seed=4)[0]
+    env = walked(board, [], "sparse")
+    env.move("hm")
+    for joint in joints_of(mfl.solve(board).plan):
+        said = env.move("\n".join(f"Agent {agent}: {mfl.Action(move).name}" for agent, move in enumerate(joint)))
+    assert said.endswith("All agents are on their goals.")
+    assert env.get_reward() == 0.0
+
+
+def test_other_environments_have_rewards_of_their_own():
+    assert turn_rewards([LakeTurns(), object()]) == [0.0, None]
+
+
 def test_trl_takes_the_environment(tmp_path):
     """TRL builds the tool's schema from the method, resets it by the row, and pays by ``get_reward``."""
     import torch
@@ -101,6 +173,8 @@ def test_trl_takes_the_environment(tmp_path):
     from trl import GRPOConfig, GRPOTrainer
     from trl.chat_template_utils import qwen3_chat_template
 
+    from envtuning import EngineerCurriculum
+    from envtuning.curriculum.trl_callback import TRLCurriculumCallback
     from envtuning.trainees.language.tokenizer import small_tokenizer
 
     tokenizer = small_tokenizer()
@@ -112,17 +186,23 @@ def test_trl_takes_the_environment(tmp_path):
             num_key_value_heads=1, head_dim=8, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
         )
     )  # fmt: skip
-    dataset = to_dataset(mfl.text_dataset(CONFIG, 4))
+    lakes = LakePrompts(mfl.LakeConfig(slices={3: {}, 4: {}}, num_agents=2, reward="legal"), n=100)
+    curriculum = EngineerCurriculum("learnability", lakes.get_config(), every=1_000)
+    callback = TRLCurriculumCallback(lakes, curriculum)
     trainer = GRPOTrainer(
         model,
-        args=GRPOConfig(output_dir=str(tmp_path), max_steps=1, logging_steps=1, **QUICK, **QUIET),
-        train_dataset=dataset,
+        reward_funcs=callback.rewards(turn_rewards),
+        args=GRPOConfig(output_dir=str(tmp_path), max_steps=1, logging_steps=1, reward_weights=[0.0], **QUICK, **QUIET),
+        train_dataset=lakes.dataset,
         processing_class=tokenizer,
         environment_factory=LakeTurns,
+        callbacks=[callback],
     )
     assert "move" in json.dumps(
         [tool if isinstance(tool, dict) else getattr(tool, "__name__", "") for tool in trainer._env_tools[None]],
         default=str,
     )
     trainer.train()
-    assert any("rewards/LakeTurns/mean" in entry for entry in trainer.state.log_history)
+    [logged] = [entry for entry in trainer.state.log_history if "rewards/LakeTurns/mean" in entry]
+    assert logged["reward"] == logged["rewards/LakeTurns/mean"] == logged["rewards/turn_rewards/mean"] == 1.0
+    assert sum(row.episodes for row in curriculum.report.training_results) == 16  # once each
