@@ -128,9 +128,10 @@ class Attempt(BaseModel):
 
     @property
     def plays_probe(self) -> bool:
-        """By default the policy plays it only if training gave no outcomes; without playing, it shows what the config draws."""
+        """By default the policy plays it only if there was training that gave no outcomes; without playing, it shows what the config draws."""
         suites = self.session.spec.suites
-        return not suites.last_alone and (not self.outcomes or suites.probe_per_slice is not None)
+        untold = self.stretch > 0 and not self.outcomes
+        return not suites.last_alone and (untold or suites.probe_per_slice is not None)
 
     @property
     def trainee(self) -> Trainee:

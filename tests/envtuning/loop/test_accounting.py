@@ -226,3 +226,12 @@ def test_a_stage_that_diverged_too_late_to_train_again_says_what_that_cost(with_
     run = with_faults(*[TrainingDiverged("nan")] * 2, budget=901)
     (told,) = (one.message for one in run.state.incidents() if one.kind == "not_trained")
     assert "cost 91 env steps, and it has 810, of which earlier attempts spent 800; give" in told
+
+
+def test_a_stage_that_cannot_train_plays_no_probe_that_nobody_asked_for(tmp_path):
+    """There are no outcomes to stand in for. A probe would be charged, and the stages after it could not train either."""
+    suites = {"validation_per_slice": VALIDATED, "test_per_slice": TESTED}
+    run = loop.start(spec_of({}, {"budget": 150}, suites=suites), tmp_path / "run")
+    idle = run.state.done[1]
+    assert (idle.done.trained, idle.done.validated["env_steps"]) == ({}, VALIDATED * STEPS)
+    assert idle.report.own_config_results == []
