@@ -2,8 +2,9 @@
 
 A current large language model was the engineer, by the product's own prompt (version 4), schema and guard, through an OpenAI-compatible server. Each
 training had a conversation of its own, five questions long, and one training seed. The model's version is not known. It ran as an agent: it was
-told to read its questions and nothing else, and could have read more. The transcripts are in ``benchmarks/exam_transcripts``, a folder for
-each sheet; here they are replayed, beside the bounds and the rules, with their defaults, on the same roots.
+told to read its questions and nothing else, and could have read more. A small local model was asked the same, by `envtuning exam --engineer
+local/FOLDER --roots 4 --first 1000`. The transcripts are in ``benchmarks/exam_transcripts``, a folder for each sheet; here they are replayed,
+beside the bounds and the rules, with their defaults, on the same roots.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from envtuning.studies.intervals import t_mean
 
 HERE = Path(__file__).parent
 TRANSCRIPTS, KEPT = HERE / "exam_transcripts", HERE.parent / "runs" / "exam_model"
-MODEL = "a large language model"
+MODEL, SMALL = "a large language model", "Qwen2.5-Coder-0.5B"
 
 
 class Sheet(NamedTuple):
@@ -35,6 +36,7 @@ class Sheet(NamedTuple):
 
     family: str
     reads: Reads
+    model: str = MODEL
 
     def roots(self, folder: str) -> list[int]:
         return sorted(int(of.name) for of in (TRANSCRIPTS / folder).iterdir())
@@ -47,6 +49,8 @@ SHEETS = {
     "success": Sheet("codes-slow", "success"),
     "yoked": Sheet("codes-slow", "yoked"),
     "reasoning": Sheet("reasoning", "scores"),  # tasks that nobody made for this
+    "reasoning-yoked": Sheet("reasoning", "yoked"),
+    "small": Sheet("codes-slow", "scores", SMALL),
 }
 
 
@@ -56,28 +60,28 @@ def other_versions() -> str:
     return ", ".join(map(str, versions)) if versions != [PROMPT_VERSION] else ""
 
 
-def arms(name: str, reads: Reads) -> dict[str, tuple[str, Reads]]:
+def arms(name: str, sheet: Sheet) -> dict[str, tuple[str, Reads]]:
     """The model, and whom it is compared with: by name the engineer and what it reads."""
     return {
-        MODEL: (f"replay/{TRANSCRIPTS.relative_to(HERE.parent) / name}", reads),
+        sheet.model: (f"replay/{TRANSCRIPTS.relative_to(HERE.parent) / name}", sheet.reads),
         **{bound: (bound, "scores") for bound in BOUNDS},
-        "rising": ("rising", reads),
+        "rising": ("rising", sheet.reads),
         "once": ("once", "success"),
-        "reader": ("reader", reads),
+        "reader": ("reader", sheet.reads),
     }
 
 
 def measured(hall: Hall, name: str, sheet: Sheet) -> dict[str, Any]:
     ends, refused, family, roots = {}, 0, named(sheet.family), sheet.roots(name)
-    for arm, (engineer, reads) in arms(name, sheet.reads).items():
+    for arm, (engineer, reads) in arms(name, sheet).items():
         found = hall.sittings([Paper(engineer=engineer, family=family, root=root, reads=reads) for root in roots])
         ends[arm] = np.array([sitting.end for sitting in found])
         refused += sum(len(sitting.failures) for sitting in found)
-    gained, gap = ends[MODEL] - ends[OPEN_LOOP], ends[ORACLE] - ends[OPEN_LOOP]
+    gained, gap = ends[sheet.model] - ends[OPEN_LOOP], ends[ORACLE] - ends[OPEN_LOOP]
     rows = {
         arm: {
             "success": float(end.mean()), "per_root": end.round(4).tolist(),
-            "model_minus": None if arm == MODEL else asdict(t_mean((ends[MODEL] - end).tolist())),
+            "model_minus": None if arm == sheet.model else asdict(t_mean((ends[sheet.model] - end).tolist())),
         }
         for arm, end in ends.items()
     }  # fmt: skip
