@@ -122,14 +122,10 @@ class EngineerCurriculum(Curriculum):
         told = [
             f"{self.name}: {len(self.history)} stages, {len(self.proposals)} proposals, {len(self.incidents)} incidents"
         ]
-        configs = [leaves(dict(record.config)) for record in self.history] + [leaves(dump(self.config))]
+        configs = [dict(record.config) for record in self.history] + [dump(self.config)]
         for record, (before, after) in zip(self.history, pairwise(configs), strict=True):
             success = ", ".join(f"{row.name} {short(row.rate('success_rate'))}" for row in record.training_results)
-            turned = [
-                f"{path} {' → '.join(apart(old, after.get(path)))}"
-                for path, old in before.items()
-                if after.get(path) != old
-            ]
+            turned = [] if self.slices.drawn_alike(before, after) else _turned(leaves(before), leaves(after))
             more = f" and {len(turned) - TOLD} more" if len(turned) > TOLD else ""
             amount = f"{record.cost.get(self.unit, 0):,.0f} {self.unit}"
             told.append(
@@ -255,7 +251,10 @@ class EngineerCurriculum(Curriculum):
         self.history.append(self.report.records()[-1])
         self._open, self._amount, self._halves = None, 0, [Arriving(), Arriving()]
         self.stage += 1
-        return None if answered.config == self.config else answered.config
+        if self.slices.drawn_alike(dump(self.config), dump(answered.config)):
+            self.config = answered.config  # a swap would discard the episodes that are under way, for nothing
+            return None
+        return answered.config
 
     def _say_cost(self, usage: Usage) -> None:
         if not usage.tokens or self.max_questions is None:
@@ -371,6 +370,12 @@ class _Question:
 
     def _answered(self, ask: Any) -> None:
         self.answer = ask(self.report)
+
+
+def _turned(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{path} {' → '.join(apart(old, after.get(path)))}" for path, old in before.items() if after.get(path) != old
+    ]
 
 
 def _raise_unless_fit(config: Any, target: Any, every: Any, editable: Any) -> None:

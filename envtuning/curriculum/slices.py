@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
-from engineers.knobs import find_knobs, get_or_none
-from engineers.roles import WHOLE, find_slices
+from engineers.knobs import find_knobs, get_or_none, leaves
+from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.errors import SpecError
 
 ROWS = ("results", "training_results", "own_config_results")  # of a report's stage
@@ -19,8 +20,8 @@ class Slices:
     """The slices that a config shares its data among; ``WHOLE`` alone for a config without shares."""
 
     def __init__(self, config: BaseModel) -> None:
-        pieces = [piece for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None]
-        self.places = {piece.name: piece.share.group for piece in pieces if piece.share is not None}
+        self._pieces = [piece for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None]
+        self.places = {piece.name: piece.share.group for piece in self._pieces if piece.share is not None}
         self.names = [*self.places] or [WHOLE]
 
     def raise_unless_known(self, names: Iterable[str]) -> None:
@@ -29,6 +30,13 @@ class Slices:
                 f"an episode of the slice {strangers[0]!r}, and the config has {', '.join(self.names)}: let the last info's `slice` name "
                 "one of these, or pass slice_of=lambda info: …"
             )
+
+    def drawn_alike(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+        """Whether the same is drawn by two configs, as JSON: only the ratios of shares count, so 1 and 1 are as ½ and ½."""
+        shares = {".".join(piece.share.path) for piece in self._pieces if piece.share is not None}
+        rest = [{path: value for path, value in leaves(data).items() if path not in shares} for data in (before, after)]
+        parts = [shares_of(data, self._pieces) for data in (before, after)]
+        return rest[0] == rest[1] and all(math.isclose(parts[0][name], parts[1][name]) for name in parts[0])
 
 
 def adapted(state: Mapping[str, Any], config: BaseModel, renamed: Mapping[str, str]) -> dict[str, Any]:

@@ -543,6 +543,30 @@ def test_in_print_every_stage_is_a_line():
     assert second.startswith("stage 1: 30 episodes, success easy 0.9, ")
 
 
+def test_shares_of_the_same_ratios_are_no_swap():
+    """Episodes that are under way go on counting, and the engineer reads what it has answered."""
+
+    def thirds(current):
+        return Proposal(config=Tasks(**{name: Piece(share=1 / 3) for name in Tasks.model_fields}), engineer="says")
+
+    curriculum = EngineerCurriculum(Says(thirds), Tasks(), every=30)
+    assert fed(curriculum, 75) == []
+    assert (curriculum.version, curriculum.stage) == (0, 2)
+    assert [proposal.config.easy.share for proposal in curriculum.proposals] == [1 / 3, 1 / 3]
+    assert curriculum.report.config["easy"]["share"] == 1 / 3
+    _, *lines = str(curriculum).splitlines()
+    assert [line.rpartition("; ")[2] for line in lines] == ["no change", "no change"]
+
+
+def test_shares_of_the_same_ratios_are_a_swap_where_another_knob_turns():
+    def windier(current):
+        return Proposal(config=Ships(ships={"light": Ship(share=0.5), "heavy": Ship(share=0.5, wind=0.1)}))
+
+    curriculum = EngineerCurriculum(Says(windier), Ships(ships={"light": Ship(), "heavy": Ship()}), every=1)
+    curriculum.observe(Outcome("light", True, 1.0))
+    assert curriculum.next() == windier(None).config
+
+
 def test_a_damaged_state_is_refused_with_its_file(tmp_path):
     curriculum, file = EngineerCurriculum(Stub(), Tasks()), tmp_path / "state.json"
     fed(curriculum, 5)

@@ -68,6 +68,14 @@ def test_thompson_looks_where_learnability_may_be_and_forgets():
     assert shares(later)["dead"] > 0.3
 
 
+@pytest.mark.parametrize("kind", [Learnability, Pools])
+def test_even_shares_after_even_shares_are_no_swap(kind):
+    sampler = kind(tasks("one", "two", "three"), every=30)
+    assert fed(sampler, rates={"one": 0.5, "two": 0.5, "three": 0.5}) == [None]
+    assert (sampler.version, sampler.stage) == (0, 1)
+    assert fed(sampler, rates={"one": 0.5, "two": 0.5, "three": 0.9}) != [None]
+
+
 def test_a_slice_without_episodes_keeps_its_rate():
     sampler = Learnability(tasks(*NAMES), every=10, floor=0.0)
     fed(sampler)
