@@ -104,9 +104,9 @@ def code_of(name: str) -> str:
     Of ``gentle:make`` it is that of ``gentle.py``. Files that this one imports do not count.
     """
     modules = sorted(one for one in chosen_in(name) if not one.startswith(HOST))
-    files = [file for one in modules if (file := getattr(sys.modules.get(one), "__file__", None))]
-    content = b"".join(Path(file).read_bytes() for file in files)
-    return hashlib.sha256(content).hexdigest()[:8] if files else ""
+    files = [Path(getattr(sys.modules.get(one), "__file__", None) or "") for one in modules]
+    contents = [file.read_bytes() for file in files if file.is_file()]
+    return hashlib.sha256(b"".join(contents)).hexdigest()[:8] if contents else ""
 
 
 def is_trusted(module: str) -> bool:

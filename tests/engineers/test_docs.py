@@ -39,6 +39,8 @@ def test_the_gentle_engineer_is_found_where_it_was_saved(monkeypatch, tmp_path, 
         made = engineers.make(name, seed=1, transcript=tmp_path / "t.jsonl", context="V6", max_cost=1.0, max_drop=0.5)
         assert made.propose(example_report, config).config.slices[4].hole_ratio == 0.17
         assert (made.seed, made.guard.max_drop) == (1, 0.5)
+    for name, options in (("gentle:make/0.1", {}), ("gentle:make", {"step": 0.1}), ("gentle:Gentle", {"step": 0.1})):
+        assert engineers.make(name, **options).propose(example_report, config).config.slices[4].hole_ratio == 0.12
 
 
 def test_every_engineer_and_context_is_in_the_tables():

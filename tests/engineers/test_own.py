@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -293,3 +294,20 @@ def test_our_own_modules_are_not_trusted_when_a_caller_names_them():
     }
     own.chosen("trainee", {"kind": "envtuning.trainees.sb3:SB3Trainee"})
     assert not own.is_trusted("envtuning.trainees.sb3")
+
+
+def test_a_fingerprint_is_that_of_the_files_that_a_name_names(tmp_path, monkeypatch):
+    for file in ("code_one", "code_two"):
+        (tmp_path / f"{file}.py").write_text("1\n")
+        module = ModuleType(file)
+        module.__file__ = str(tmp_path / f"{file}.py")
+        monkeypatch.setitem(sys.modules, file, module)
+    monkeypatch.setitem(sys.modules, "code_zipped", ModuleType("code_zipped"))
+    code = own.code_of("code_one:make")
+    assert len(code) == 8
+    assert code == own.code_of("permuted/code_one:make") == own.code_of("code_two:Other/0.5")
+    (tmp_path / "code_one.py").write_text("2\n")
+    assert own.code_of("code_one:make") != code == own.code_of("code_two:Other")
+    for name in ("rules", "openai/gpt-5-mini", "server/http://127.0.0.1:9/v1#m", "code_zipped:make", "code_never:make"):
+        assert own.code_of(name) == ""
+    assert "code_never" not in sys.modules  # nothing is imported for it
