@@ -367,15 +367,17 @@ def stable_baselines3(envs: int = 64, steps: int = 100) -> dict[str, dict[str, f
     import mapf_frozenlake as mfl
 
     kwargs: dict[str, Any] = {"size": 8, "num_agents": 4, "hole_ratio": HOLES, "certify": "reachable", "pool_size": 256}
+    # make_vec_env asks for "rgb_array" unless told; then every step is recorded for a film.
+    copies = kwargs | {"render_mode": None}
     cores = max(2, os.cpu_count() or 2)
     made = {
         "sb3_vec_env": (envs, lambda: mfl.sb3_vec_env(envs, **kwargs)),
-        "DummyVecEnv": (envs, lambda: make_vec_env("MAPFFrozenLake-v0", envs, env_kwargs=kwargs, vec_env_cls=DummyVecEnv)),
+        "DummyVecEnv": (envs, lambda: make_vec_env("MAPFFrozenLake-v0", envs, env_kwargs=copies, vec_env_cls=DummyVecEnv)),
         f"SubprocVecEnv, {cores} processes": (
-            cores, lambda: make_vec_env("MAPFFrozenLake-v0", cores, env_kwargs=kwargs, vec_env_cls=SubprocVecEnv)
+            cores, lambda: make_vec_env("MAPFFrozenLake-v0", cores, env_kwargs=copies, vec_env_cls=SubprocVecEnv)
         ),
         "SubprocVecEnv, 16 processes": (
-            16, lambda: make_vec_env("MAPFFrozenLake-v0", 16, env_kwargs=kwargs, vec_env_cls=SubprocVecEnv)
+            16, lambda: make_vec_env("MAPFFrozenLake-v0", 16, env_kwargs=copies, vec_env_cls=SubprocVecEnv)
         ),
     }  # fmt: skip
     table = {}
