@@ -195,6 +195,22 @@ def test_arguments_that_a_protocol_does_not_follow_are_refused(argument):
         mfl.evaluate(mfl.pibt, SMALL, **argument)
 
 
+def test_a_protocol_plays_the_boards_of_a_map_from_a_file(tmp_path):
+    (tmp_path / "city.map").write_text("type octile\nheight 3\nwidth 6\nmap\n......\n.@....\n......\n")
+
+    class City(mfl.PathProtocol):
+        def boards(self, map_name, agents):
+            drawn = (
+                mfl.load_movingai(tmp_path / f"{map_name}.map", num_agents=agents, seed=seed)
+                for seed in range(self.episodes)
+            )
+            return mfl.InstanceSet.from_instances(drawn)
+
+    table = mfl.evaluate(mfl.pibt, City("one city", "wait", {"city": {"size": 6}}, agents=(2, 3), episodes=4))
+    assert [(row.map, row.agents, row.common) for row in table.rows] == [("city", 2, 100.0), ("city", 3, 100.0)]
+    assert {episode.density for episode in table.episodes} == {2 / 17, 3 / 17}
+
+
 def test_no_episode_counts_what_the_policy_compiles():
     compiled = []
 
