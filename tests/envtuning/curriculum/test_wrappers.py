@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 import mapf_frozenlake as mfl
 from envtuning.curriculum.apply import apply_config, config_below
+from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
 from envtuning.curriculum.ladder import Ladder
 from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, SpacesChanged
 from envtuning.errors import SpecError
@@ -176,6 +177,49 @@ def test_a_wrapper_of_a_lake_may_have_a_config_of_its_own(interface):
     assert config_below(env.env).slices[3].hole_ratio == 0.5
     with pytest.raises(SpecError, match="is of type dict, and the environment takes a Holes"):
         env.set_config({"ratio": 0.5})
+
+
+class Part(BaseModel):
+    share: float = Field(0.5, ge=0.0, le=1.0, description="Weight of these lakes in the draw.")
+
+
+class Parts(BaseModel):
+    few: Part = Part()
+    many: Part = Part()
+
+
+class TwoSlices(gym.Wrapper):
+    """As the page on engineers says: two slices of one map size."""
+
+    config = Parts()
+
+    def set_config(self, config):
+        self.config = config
+
+    def reset(self, **options):
+        self.slice = (
+            "few"
+            if self.np_random.random() * (self.config.few.share + self.config.many.share) < self.config.few.share
+            else "many"
+        )
+        lake = mfl.LakeConfig.single(3, 1, hole_ratio={"few": 0.0, "many": 0.5}[self.slice], horizon=5)
+        return self.env.reset(options={"config": lake})
+
+    def step(self, action):
+        *rest, info = self.env.step(action)
+        return *rest, info | {"slice": self.slice}
+
+
+def test_a_wrapper_makes_two_slices_of_lakes_of_one_size():
+    curriculum = EngineerCurriculum("once", Parts(), every=40)
+    env = CurriculumEnv(TwoSlices(gym.make("MAPFFrozenLake-v0", config=EASY)), curriculum)
+    env.reset()
+    while not curriculum.version:
+        *_, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+    assert {row.name for row in curriculum.history[0].training_results} == {"few", "many"}
+    assert env.env.config == curriculum.config != Parts()
 
 
 def test_an_apply_of_ones_own_may_take_anything_for_a_config():
