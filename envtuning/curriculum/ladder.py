@@ -35,6 +35,13 @@ class Ladder(Curriculum):
         self.config = self.configs[0]
         self._successes: deque[float] = deque(maxlen=window)
 
+    def __str__(self) -> str:
+        last, window = len(self._successes), self._successes.maxlen
+        return (
+            f"Ladder: rung {self.rung}, of 0 to {len(self.configs) - 1}; {sum(self._successes):g} of the last {last} episodes on it "
+            f"succeeded, and {self.threshold:.0%} of {window} lead on"
+        )
+
     def __call__(self, success: float) -> Config | None:
         """Count an episode's success, or the success rate that a trainer logs; the next config if this rung is mastered."""
         self._successes.append(success)

@@ -30,6 +30,13 @@ def test_a_ladder_asks_for_80_of_100_episodes_where_nobody_says_otherwise():
     assert climb(Ladder([1], threshold=1.0, window=1), True) is None  # the last stays
 
 
+def test_a_ladder_in_print():
+    ladder = Ladder(["easy", "hard"], threshold=0.7, window=50)
+    for success in (True, False, True):
+        ladder.observe(Outcome("all", success, float(success)))
+    assert str(ladder) == "Ladder: rung 0, of 0 to 1; 2 of the last 3 episodes on it succeeded, and 70% of 50 lead on"
+
+
 class Takes:
     """Takes a config by one of the names that are known."""
 
