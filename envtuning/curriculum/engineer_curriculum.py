@@ -27,7 +27,7 @@ from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange, read_transcript
 from engineers.proposal import Proposal, Usage
 from engineers.registry import TIMED
-from engineers.report import Incident, StageRecord, StageReport
+from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, shares_in, shares_of
 from engineers.shared.counts import apart, short
 from envtuning import outcomes
@@ -46,6 +46,7 @@ Unit = Literal["episodes", "iterations", "steps"]
 UNITS: tuple[Unit, ...] = ("episodes", "iterations", "steps")
 QUESTIONS = 20  # to a language model, unless told
 TOLD = 4  # changes of a stage, in a line
+FIRST, LAST = 3, 12  # stages, in print
 
 
 class EngineerCurriculum(Curriculum):
@@ -118,19 +119,21 @@ class EngineerCurriculum(Curriculum):
         self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
 
     def __str__(self) -> str:
-        """A line for each stage: what was trained on, how it went, and what the engineer changed after it."""
+        """A line for each stage: what was trained on, how it went, and what the engineer changed after it. Of many, the first and the last."""
         told = [
             f"{self.name}: {len(self.history)} stages, {len(self.proposals)} proposals, {len(self.incidents)} incidents"
         ]
         configs = [dict(record.config) for record in self.history] + [dump(self.config)]
         for record, (before, after) in zip(self.history, pairwise(configs), strict=True):
-            success = ", ".join(f"{row.name} {short(row.rate('success_rate'))}" for row in record.training_results)
+            success = ", ".join(_went(row) for row in record.training_results)
             turned = [] if self.slices.drawn_alike(before, after) else _turned(leaves(before), leaves(after))
             more = f" and {len(turned) - TOLD} more" if len(turned) > TOLD else ""
             amount = f"{record.cost.get(self.unit, 0):,.0f} {self.unit}"
             told.append(
                 f"stage {record.stage}: {amount}, success {success or 'unknown'}; {', '.join(turned[:TOLD]) or 'no change'}{more}"
             )
+        if (left_out := len(self.history) - FIRST - LAST) > 1:
+            told[1 + FIRST : -LAST] = [f"… {left_out} stages more, in `history`"]
         return "\n".join(told)
 
     # Outcomes
@@ -191,16 +194,20 @@ class EngineerCurriculum(Curriculum):
         )
 
     def metrics(self) -> dict[str, float]:
-        """The stage, its shares of the data, and its successes by slice."""
+        """The stage, its shares of the data, and its successes and mean scores by slice."""
         summed = total(self._read())
         found = {"stage": float(self.stage)}
         found |= {f"share/{name}": part for name, part in shares_in(self.config).items() if name != WHOLE}
         for name, counts in sorted(summed.first.items()):
             found[f"success/{name}"] = counts.successes / counts.episodes
+            found[f"score/{name}"] = counts.score_sum / counts.episodes
         return found
 
-    def plot(self) -> Figure:
-        """A matplotlib figure over training: success by slice, the shares of the data beneath, and every other number that was turned."""
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """A matplotlib figure over training: success by slice, the shares of the data beneath, and every other number that was turned.
+
+        With a ``path``, it is also saved there; its ending names the format.
+        """
         from envtuning.curriculum.plot import drawn, turned_knobs
 
         stages = self.history + ([self.report.records()[-1]] if self._amount else [])
@@ -208,7 +215,10 @@ class EngineerCurriculum(Curriculum):
         pieces = find_slices(knobs)
         shares = [shares_of(dict(stage.config), pieces) for stage in stages]
         turned = turned_knobs(stages, knobs, self.slices.places)
-        return drawn(stages, self.slices.names, shares, turned, self.unit)
+        figure = drawn(stages, self.slices.names, shares, turned, self.unit)
+        if path is not None:
+            figure.savefig(path)
+        return figure
 
     # Questions
 
@@ -370,6 +380,12 @@ class _Question:
 
     def _answered(self, ask: Any) -> None:
         self.answer = ask(self.report)
+
+
+def _went(row: SliceResult) -> str:
+    success = row.rate("success_rate") or 0.0
+    partial = row.score is not None and short(row.score) != short(success)
+    return f"{row.name} {short(success)}" + (f" (score {short(row.score)})" if partial else "")
 
 
 def _turned(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

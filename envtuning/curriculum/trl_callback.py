@@ -52,8 +52,8 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     ``rewards(function)`` wraps the trainer's reward function. A reply's slice is in the dataset's column ``slice``, or in its row's
     ``metadata``; its score is the reward, cut to 0 to 1; it is a success if ``success(reward)``, unless told if the reward is at least
     1. Of several reward functions, wrap the one that says so: their weights do not matter, and a second one would count each reply
-    twice. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE`` and, in one process, what the curriculum has of
-    ``share/SLICE`` and ``stage``.
+    twice. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE``, ``score/SLICE`` and, in one process, what the
+    curriculum had of ``share/SLICE`` and ``stage`` when the replies' prompts were drawn.
 
     TRL's data loader is one batch ahead. Replies to prompts that were drawn from an earlier config do not count: rows of our own
     prompts say their version; for others, the batch after a swap is left out.
@@ -71,6 +71,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         self.curriculum: Curriculum = as_curriculum(curriculum)
         self._paid: list[_Paid] = []  # since the last step
         self._behind = False  # whether the next batch was fetched before the last swap
+        self._stood: dict[str, float] = {}  # what was logged of the curriculum before that swap
         self._wrapped = False
 
     def rewards(self, function: Rewards) -> Rewards:
@@ -88,25 +89,32 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         return counted
 
     def _count(self, paid: Sequence[float | None], columns: Mapping[str, Any]) -> None:
-        told = columns.get("metadata") or [{}] * len(paid)
+        metadata = columns.get("metadata") or [{}] * len(paid)
         rows: list[Mapping[str, Any]] = [
-            row if isinstance(row, Mapping) else {} for row in told
+            row if isinstance(row, Mapping) else {} for row in metadata
         ]  # a user's may be anything
         slices = columns.get("slice") or [row.get("slice", WHOLE) for row in rows]
         versions = columns.get("config_version") or [row.get("version") for row in rows]
         prompts = columns.get("prompts") or [None] * len(paid)
-        by_slice: dict[str, list[bool]] = {}
+        by_slice: dict[str, list[Outcome]] = {}
         for reward, name, version, prompt in zip(paid, slices, versions, prompts, strict=True):
             if reward is None:  # the function does not judge this row
                 continue
             outcome = Outcome(str(name), bool(self.success(reward)), min(max(float(reward), 0.0), 1.0))
             self._paid.append(_Paid(outcome, version, None if prompt is None else str(prompt)))
-            by_slice.setdefault(outcome.slice, []).append(outcome.success)
+            by_slice.setdefault(outcome.slice, []).append(outcome)
         if (log := columns.get("log_metric")) is not None:
-            for name, won in by_slice.items():
-                log(f"success/{name}", sum(won) / len(won))
-            for name, value in self._standing().items():
+            for name, told in by_slice.items():
+                log(f"success/{name}", sum(one.success for one in told) / len(told))
+                log(f"score/{name}", sum(one.score for one in told) / len(told))
+            late = any(self._is_late(version) for version in versions)
+            for name, value in (self._stood if late else self._standing()).items():
                 log(name, value)
+
+    def _is_late(self, version: int | None) -> bool:
+        """Whether a prompt was drawn before the last swap."""
+        current = getattr(self.prompts, "version", None)
+        return self._behind if version is None or current is None else version < current
 
     def _standing(self) -> dict[str, float]:
         """The stage and the shares. TRL logs the mean over processes, and only the main one's curriculum knows them."""
@@ -154,19 +162,16 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """The replies of all processes count in the main one, which decides for all."""
         paid, self._paid = _of_all_processes(self._paid), []
-        current, behind = getattr(self.prompts, "version", None), self._behind
         config = None
         if state.is_world_process_zero:
-            counted = [
-                one
-                for one in paid
-                if ((not behind) if one.version is None or current is None else one.version >= current)
-            ]
+            counted = [one for one in paid if not self._is_late(one.version)]
             further = further_replies(one.question for one in counted)
             for one, is_further in zip(counted, further, strict=True):
                 self.curriculum.observe(one.outcome._replace(further=is_further))
             self.curriculum.advance(iterations=1)
+            stood = self._standing()
             config = self.curriculum.next()
+            self._stood = self._stood if config is None else stood
         config = _from_the_main_process(config)
         if paid:
             self._behind = False

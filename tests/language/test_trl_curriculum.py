@@ -126,6 +126,31 @@ def test_the_engineer_reads_exactly_what_was_paid_for_prompts_of_the_config_in_f
     assert all(entry["share/odd"] + entry["share/even"] == pytest.approx(1) for entry in logged)
 
 
+def test_each_log_has_the_scores_and_the_shares_that_its_replies_were_drawn_by(whole):
+    size = SETTINGS["per_device_train_batch_size"]
+    logged = [entry for entry in whole.trainer.state.log_history if "stage" in entry]
+    assert len({entry["stage"] for entry in logged}) > 1
+    for step, entry in enumerate(logged):
+        replies = whole.paid[size * step : size * (step + 1)]
+        for name in ("odd", "even"):
+            paid = [reward for _, slice_, reward in replies if slice_ == name]
+            assert not paid or entry[f"score/{name}"] == pytest.approx(sum(paid) / len(paid))
+        on_time = {version for version, *_ in replies} - {0}
+        assert on_time <= {entry["stage"] + 1}
+        if entry["stage"] == 0:
+            assert entry["share/odd"] == 0.5
+        else:
+            share = 1 / (1 + entry["stage"])
+            assert entry["share/odd"] == pytest.approx(share / (1 + share), abs=1e-3)
+    late = [
+        step
+        for step in range(1, len(logged))
+        if {version for version, *_ in whole.paid[size * step : size * (step + 1)]} == {0}
+    ]
+    assert late
+    assert all(logged[step]["stage"] == logged[step - 1]["stage"] for step in late)
+
+
 def test_an_engineer_of_the_package_makes_three_configs(model, tmp_path):
     one = Trained(model, tmp_path, engineer="learnability", every=24, max_steps=40, save_strategy="no")
     one.trainer.train()

@@ -421,7 +421,8 @@ def test_the_picture_has_a_line_a_slice_and_the_shares_of_every_stage(tmp_path):
     assert len(beneath.collections) == 3
     bottom = beneath.collections[0].get_paths()[0].vertices
     assert 0.5 / 2.5 in bottom[:, 1].round(6)  # the second stage's share of easy
-    figure.savefig(tmp_path / "picture.png")
+    curriculum.plot(tmp_path / "picture.svg")
+    assert "</svg>" in (tmp_path / "picture.svg").read_text()
     poles = EngineerCurriculum("rules", Pole(), target=Pole(length=0.3), every=10)
     for _ in range(25):
         poles.observe(Outcome("all", True, 1.0))
@@ -475,7 +476,8 @@ def test_the_picture_has_a_panel_for_every_other_number_that_was_turned(tmp_path
     assert np.isnan(lines["width"]["hard"].get_ydata()).tolist() == [True, True, False, False, False, False]
     above = {line.get_label(): line.get_color() for line in figure.axes[0].get_lines()}
     assert (above["hard"] == lines["depth"]["hard"].get_color()).all()
-    figure.savefig(tmp_path / "picture.png")
+    curriculum.plot(tmp_path / "picture.svg")
+    assert "</svg>" in (tmp_path / "picture.svg").read_text()
 
 
 def test_wrong_arguments_are_refused_at_once():
@@ -539,8 +541,37 @@ def test_in_print_every_stage_is_a_line():
     fed(curriculum, 75)
     head, first, second = str(curriculum).splitlines()
     assert head == "stub: 2 stages, 2 proposals, 0 incidents"
-    assert first == "stage 0: 30 episodes, success easy 0.9, hard 0.1, middle 0.2; easy.share 1 → 0.5"
-    assert second.startswith("stage 1: 30 episodes, success easy 0.9, ")
+    assert (
+        first
+        == "stage 0: 30 episodes, success easy 0.9 (score 0.925), hard 0.1 (score 0.325), middle 0.2 (score 0.4); easy.share 1 → 0.5"
+    )
+    assert second.startswith("stage 1: 30 episodes, success easy 0.9 (score 0.925), ")
+    whole = EngineerCurriculum(Stub(), Tasks(), every=1)
+    whole.observe(Outcome("easy", True, 1.0))
+    whole.next()
+    assert str(whole).endswith("stage 0: 1 episodes, success easy 1; easy.share 1 → 0.5")  # its score is the same
+
+
+def test_in_print_many_stages_are_the_first_and_the_last():
+    def lines(stages: int) -> list[str]:
+        curriculum = EngineerCurriculum(Stub(), Tasks(), every=3)
+        fed(curriculum, 3 * stages)
+        return [line.partition(":")[0] for line in str(curriculum).splitlines()]
+
+    assert lines(16) == ["stub", *(f"stage {stage}" for stage in range(16))]
+    assert lines(40) == [
+        "stub", "stage 0", "stage 1", "stage 2", "… 25 stages more, in `history`", *(f"stage {stage}" for stage in range(28, 40)),
+    ]  # fmt: skip
+
+
+def test_the_log_has_success_and_score_by_slice():
+    curriculum = EngineerCurriculum(Stub(), Tasks(), every=300)
+    fed(curriculum, 30)
+    told = curriculum.metrics()
+    assert {name: told[name] for name in told if name.startswith("success/")} == {
+        "success/easy": 0.9, "success/hard": 0.1, "success/middle": 0.2,
+    }  # fmt: skip
+    assert told["score/hard"] == pytest.approx(0.325)
 
 
 def test_shares_of_the_same_ratios_are_no_swap():
