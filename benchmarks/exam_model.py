@@ -53,6 +53,11 @@ SHEETS = {
     "small": Sheet("codes-slow", "scores", SMALL),
 }
 
+SHOWN = {  # what the columns of the table are called
+    "scores": "success and score", "success": "success alone", "yoked": "another training's rates", "reasoning": "`reasoning`",
+    "reasoning-yoked": "`reasoning`, another training's rates", "small": SMALL,
+}  # fmt: skip
+
 
 def other_versions() -> str:
     """The prompt's versions in the transcripts, where a replay would refuse them; else empty."""
@@ -93,11 +98,20 @@ def measured(hall: Hall, name: str, sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def lines(found: dict[str, Any]) -> list[str]:
-    return [
-        f"| {name} | {100 * row['success']:.1f} | {in_points(row['model_minus']) if row['model_minus'] else ''} |"
-        for name, row in found["rows"].items()
+def table(found: dict[str, Any]) -> list[str]:
+    """A column for each sheet: the model's success, and the model minus each arm."""
+    sheets = {name: found[name]["rows"] for name in SHOWN}
+    arms = [arm for arm in sheets["scores"] if arm != MODEL]
+    heads = [f"{title}, {len(found[name]['roots'])} roots" for name, title in SHOWN.items()]
+    ends = [f"{100 * rows[SHEETS[name].model]['success']:.1f}" for name, rows in sheets.items()]
+    gains = {arm: [in_points(rows[arm]["model_minus"]) for rows in sheets.values()] for arm in arms}
+    lines = [
+        ["points", *heads],
+        ["---", *["---:"] * len(heads)],
+        ["success, %", *ends],
+        *([f"over {arm}", *of] for arm, of in gains.items()),
     ]
+    return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def main() -> None:
@@ -112,7 +126,8 @@ def main() -> None:
         for name, sheet in SHEETS.items():
             found[name] = told = measured(hall, name, sheet)
             part = f"{100 * told['part_of_the_oracles_gain']:.0f} % of the oracle's gain"
-            print(f"{name}: {len(told['roots'])} roots", *lines(told), part, sep="\n", flush=True)
+            print(f"{name}: {len(told['roots'])} roots, {part}", flush=True)
+        print(*table(found), sep="\n")
     record_if_asked(arguments, "exam_model", found)
 
 
