@@ -3,7 +3,8 @@
 The preset with one seed: 20 updates of Qwen2.5-Coder-0.5B by GRPO with adapters, the engineer ``reader``, and a test on the same
 held-out questions before the first stage, after it and at the end, with the greedy reply. FOLDER is made by `envtuning weights`.
 
-One seed, whose first stage is drawn evenly, without another arm: it says nothing about engineers. A killed run goes on when the same command is given again.
+One seed, whose first stage is drawn evenly, without another arm: it says nothing about engineers. With ``--rates``, even draws are trained at two
+learning rates instead. A killed run goes on when the same command is given again.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from envtuning.worlds.episodes import pooled
 
 PRESET = "small-skills"
 STAGES, QUESTIONS = 4, 32  # the preset's
+RATES = (1e-4, 3e-4)
 TOKENS = ("generated_tokens", "trained_tokens", "tokens")
 
 
@@ -64,9 +66,20 @@ class Clock(Observer):
         return {name: round(value, 2) for name, value in spent.items()}
 
 
-def spec_of(model: str, seed: int, stages: int = STAGES, questions: int = QUESTIONS) -> RunSpec:
-    changes = {"trainee.options.model": model, "seed": seed, "suites.test_per_slice": questions}
+def spec_of(model: str, seed: int, stages: int = STAGES, questions: int = QUESTIONS, **changes: Any) -> RunSpec:
+    changes |= {"trainee.options.model": model, "seed": seed, "suites.test_per_slice": questions}
     return load_spec(PRESET, changes=changes).with_rounds(stages)
+
+
+def at_rates(given: argparse.Namespace) -> dict[str, Any]:
+    """Even draws at each learning rate, on the same held-out questions."""
+    found = {}
+    for rate in given.rates:
+        changes = {"engineer": "uniform", "trainee.options.grpo.learning_rate": rate}
+        spec = spec_of(f"{given.model.absolute()}", given.seed, given.stages, given.questions, **changes)
+        found[f"{rate:g}"] = figures = figures_of(loop.start(spec, given.out.with_name(f"{given.out.name}-{rate:g}")))
+        print(f"rate {rate:g}, even draws", table(figures), sep="\n", flush=True)
+    return found
 
 
 def weights_of(model: Path) -> dict[str, str]:
@@ -123,6 +136,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--stages", type=int, default=STAGES, help="of five updates each")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="of the test, for each task")
+    parser.add_argument(
+        "--rates", nargs="*", type=float, metavar="RATE", help="train even draws at these learning rates (1e-4 3e-4)"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/small-skills"), help="folder of the run")
     parser.add_argument("--no-record", action="store_true", help="print only")
     given = parser.parse_args()
@@ -130,6 +146,12 @@ def main() -> None:
         raise_unless_committed()
     weights = weights_of(given.model)
     given.out.parent.mkdir(parents=True, exist_ok=True)
+    if given.rates is not None:
+        given.rates = given.rates or RATES
+        found = at_rates(given)
+        if not given.no_record:
+            print(record("small_skills_rates", {"seed": given.seed, "weights": weights, "rates": found}))
+        return
     clock = Clock(given.out.with_suffix(".cpu.jsonl"))
     spec = spec_of(f"{given.model.absolute()}", given.seed, given.stages, given.questions)
     run = loop.start(spec, given.out, clock)

@@ -15,7 +15,7 @@ from envtuning.worlds.text_prompts import TextPrompts
 
 GRPO = {
     "beta": 0.0,
-    "learning_rate": 3e-4,
+    "learning_rate": 1e-4,
     "num_generations": 8,
     "per_device_train_batch_size": 64,
     "max_completion_length": 8,
