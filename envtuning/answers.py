@@ -5,7 +5,6 @@ from __future__ import annotations
 import sysconfig
 import traceback
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +20,10 @@ from engineers.shared.own import KNOWN
 from engineers.shared.timeouts import run_with_timeout
 
 INSTALLED = tuple(Path(sysconfig.get_path(kind)) for kind in ("stdlib", "purelib", "platlib"))
+
+
+class _CalledExit(Exception):
+    """The engineer's own code called ``exit``: the ``SystemExit`` is the cause."""
 
 
 class Answer(NamedTuple):
@@ -50,17 +53,22 @@ def answer(
         message = redact(f"{why}; the current config is kept")
         return Answer(current, proposal, Incident(kind=kind, message=message, stage=report.stage), error)
 
+    def question() -> Proposal[Any]:
+        # With a timeout this runs in a thread of its own, so a SystemExit here is the engineer's; one that a handler of SIGTERM raises
+        # in the main thread, which waits, ends the process. Without a timeout the two cannot be told apart, and both count as the engineer's.
+        try:
+            return engineer.propose(report, current=current, editable=editable)
+        except SystemExit as error:
+            raise _CalledExit from error
+
     try:
-        question = partial(engineer.propose, report, current=current, editable=editable)
         proposal = question() if timeout is None else run_with_timeout(timeout, "engineer", question)
         if not isinstance(proposal, Proposal):
             raise TypeError(f"propose returned a {type(proposal).__name__}, not a Proposal")
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a third party's engineer may fail in any way, or call exit; training continues
-        why = f"{type(error).__name__}: {error}{place_of(error)}"
-        return kept("engineer_failed", f"{name} failed ({why})", error=error)
+    except Exception as error:  # a third party's engineer may fail in any way; training continues
+        first = error.__cause__ if isinstance(error, _CalledExit) and error.__cause__ is not None else error
+        why = f"{type(first).__name__}: {first}{place_of(first)}"
+        return kept("engineer_failed", f"{name} failed ({why})", error=first)
     try:
         config = read_back(proposal.config, current)  # here it enters: from now on this object travels
     except KnobError as error:

@@ -302,6 +302,23 @@ def test_ctrl_c_still_ends_training():
             fed(EngineerCurriculum(Says(interrupted), Tasks(), every=10, timeout=timeout), 10)
 
 
+def test_a_kill_while_the_engineer_is_asked_still_ends_training():
+    def killed(current):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+    def leave(number, frame):  # as Ray's handler in the driver does
+        sys.exit(15)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            fed(EngineerCurriculum(Says(killed), Tasks(), every=10, timeout=60.0), 10)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 15
+
+
 def test_where_an_engineer_failed_is_its_own_last_line_and_no_library_s():
     def without_a_share(current):
         Piece(share=5.0)
