@@ -182,7 +182,7 @@ class LakeTurns:
 
     A row needs the ``metadata`` of ``prompt_row``. Its prompt may be any, because ``reset`` returns the lake's text. As in
     ``envtuning run``, the moves of the whole walk are judged as a plan and paid by the row's named reward; a walk with moves that
-    cannot be read pays 0. TRL makes a tool of every public method, ``reset`` and ``get_reward`` apart.
+    cannot be read, or without any move, pays 0. TRL makes a tool of every public method, ``reset`` and ``get_reward`` apart.
     """
 
     def __init__(self) -> None:
@@ -230,7 +230,8 @@ class LakeTurns:
 
     def get_reward(self) -> float:
         """The reward of the walk so far."""
-        if self._instance is None or self._unread:
+        # Without a move there is no plan to judge: an empty one breaks no rule, so ``legal`` would pay a model that never moves.
+        if self._instance is None or self._unread or not self._walk:
             return 0.0
         plan = [[int(moves[agent]) for moves in self._walk] for agent in range(self._instance.num_agents)]
         return plan_reward(self._reward, self._instance, plan, judge(self._instance, plan))

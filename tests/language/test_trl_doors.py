@@ -162,6 +162,17 @@ def test_a_walk_with_moves_that_cannot_be_read_pays_nothing():
     assert env.get_reward() == 0.0
 
 
+@pytest.mark.parametrize("reward", ["sparse", "progress", "legal", "shaped"])
+def test_a_walk_without_any_move_pays_nothing(reward):
+    env = walked(mfl.generate(CONFIG, 1, seed=4)[0], [], reward)
+    assert env.get_reward() == 0.0
+    assert turn_rewards([env]) == [0.0]
+
+
+def test_a_walk_that_only_waits_is_legal():
+    assert walked(mfl.generate(CONFIG, 1, seed=4)[0], [[mfl.Action.WAIT] * 2], "legal").get_reward() == 1.0
+
+
 def test_other_environments_have_rewards_of_their_own():
     assert turn_rewards([LakeTurns(), object()]) == [0.0, None]
 
@@ -176,6 +187,14 @@ def test_trl_takes_the_environment(tmp_path):
     from envtuning import EngineerCurriculum
     from envtuning.curriculum.trl_callback import TRLCurriculumCallback
     from envtuning.trainees.language.tokenizer import small_tokenizer
+
+    class Waited(LakeTurns):
+        """Has moved once, which a random model never does: without a move, nothing would be paid."""
+
+        def reset(self, metadata, **other_columns):
+            said = super().reset(metadata, **other_columns)
+            self.move("Agent 0: WAIT\nAgent 1: WAIT")
+            return said
 
     tokenizer = small_tokenizer()
     tokenizer.chat_template = qwen3_chat_template
@@ -195,7 +214,7 @@ def test_trl_takes_the_environment(tmp_path):
         args=GRPOConfig(output_dir=str(tmp_path), max_steps=1, logging_steps=1, reward_weights=[0.0], **QUICK, **QUIET),
         train_dataset=lakes.dataset,
         processing_class=tokenizer,
-        environment_factory=LakeTurns,
+        environment_factory=Waited,
         callbacks=[callback],
     )
     assert "move" in json.dumps(
@@ -203,6 +222,6 @@ def test_trl_takes_the_environment(tmp_path):
         default=str,
     )
     trainer.train()
-    [logged] = [entry for entry in trainer.state.log_history if "rewards/LakeTurns/mean" in entry]
-    assert logged["reward"] == logged["rewards/LakeTurns/mean"] == logged["rewards/turn_rewards/mean"] == 1.0
+    [logged] = [entry for entry in trainer.state.log_history if "rewards/Waited/mean" in entry]
+    assert logged["reward"] == logged["rewards/Waited/mean"] == logged["rewards/turn_rewards/mean"] == 1.0
     assert sum(row.episodes for row in curriculum.report.training_results) == 16  # once each
