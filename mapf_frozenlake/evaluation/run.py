@@ -12,6 +12,7 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.evaluation.forms import (
     Answer,
     Form,
+    NeuralPolicy,
     Prompt,
     checked_form,
     neural_answers,
@@ -141,7 +142,9 @@ def evaluate(
 def _on_protocol(
     policy: Any, protocol: PathProtocol, form: Form | None, name: str | None, progress: Progress | None
 ) -> PathTable:
-    played = "planner" if form is None and isinstance(policy, Planner) else checked_form(policy, form)
+    # A policy that is both is played as a network, as on a suite.
+    is_planner = form is None and isinstance(policy, Planner) and not isinstance(policy, NeuralPolicy)
+    played = "planner" if is_planner else checked_form(policy, form)
     if played == "text":
         raise LakeError(
             "a protocol is played step by step: give a planner, a network, or a solver from Instance to plan"

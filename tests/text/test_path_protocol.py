@@ -178,6 +178,14 @@ def test_the_form_that_is_given_plays_and_not_another_that_the_object_has():
     assert not all(episode.solved for episode in mfl.evaluate(Both(), SMALL).episodes)
 
 
+def test_a_network_that_can_also_plan_is_played_as_a_network():
+    class Both(AtRandom):
+        def act_on(self, batch):
+            raise AssertionError("was asked as a planner")
+
+    assert len(mfl.evaluate(Both(), SMALL).episodes) == 16
+
+
 @pytest.mark.parametrize(
     "argument",
     [
