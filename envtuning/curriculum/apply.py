@@ -64,7 +64,11 @@ def raise_unless_fits(env: Any, config: Config) -> None:
     environment has ``raise_unless_fits`` (lakes do). Environments in other processes are not checked before the config is applied.
     A wrapper with ``set_config`` may take configs of its own type: these are not checked against what it wraps.
     """
-    current, wrapper_takes = None, False
+    _raise_unless_fits(env, config, current=None, wrapper_takes=False)
+
+
+def _raise_unless_fits(env: Any, config: Config, current: Config, wrapper_takes: bool) -> None:
+    """``current`` is the config of the wrappers around this environment, and ``wrapper_takes`` says whether one of them takes configs."""
     for layer in _layers(env):
         room = vars(layer).get("batch", layer)  # lakes have their limits in their batch
         if hasattr(type(room), "raise_unless_fits"):
@@ -77,9 +81,9 @@ def raise_unless_fits(env: Any, config: Config) -> None:
             current = layer.get_config() if hasattr(type(layer), "get_config") else getattr(layer, "config", None)
         wrapper_takes = wrapper_takes or any(hasattr(type(layer), name) for name in _SETTERS)
         copies = getattr(layer, "envs", None)
-        if copies and not wrapper_takes:
+        if copies:
             for copy in copies:
-                raise_unless_fits(copy, config)
+                _raise_unless_fits(copy, config, current, wrapper_takes)
             return
     if isinstance(current, BaseModel) and not isinstance(config, BaseModel):
         raise _wrong_type(config, type(current))

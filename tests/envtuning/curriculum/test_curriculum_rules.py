@@ -165,7 +165,15 @@ class Passes(Wide):
     config = None
 
 
-@pytest.mark.parametrize(("env", "config"), [(Passes(env=Room()), Room.Config(size=4))])
+@pytest.mark.parametrize(
+    ("env", "config"),
+    [
+        (Passes(env=Room()), Room.Config(size=4)),
+        (Passes(envs=[Room(), Room()]), Room.Config(size=4)),
+        (Wide(envs=[Room(), Room()]), Room.Config(size=4)),
+        (wrapper(Passes(env=SimpleNamespace(envs=[SimpleNamespace(env=Room())])), "env"), Room.Config(size=4)),
+    ],
+)
 def test_a_wrapper_that_passes_configs_on_refuses_those_without_room(env, config):
     with pytest.raises(ValueError, match="size 4 is above 3"):
         raise_unless_fits(env, config)
