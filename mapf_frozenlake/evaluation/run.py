@@ -157,6 +157,10 @@ def _on_protocol(
     episodes = []
     for done, (map_name, agents) in enumerate(cells, start=1):
         config, boards = protocol.config(map_name, agents), protocol.boards(map_name, agents)
+        if len(boards) == 0:
+            raise LakeError(
+                f"{protocol.name} has no boards of map {map_name!r} with {agents} agents: give at least one"
+            )
         if done == 1:
             ask_once(policy, played, boards, config)
         episodes += measure(policy, played, boards, config, map_name)

@@ -219,6 +219,19 @@ def test_a_protocol_plays_the_boards_of_a_map_from_a_file(tmp_path):
     assert {episode.density for episode in table.episodes} == {2 / 17, 3 / 17}
 
 
+@pytest.mark.parametrize("policy", [mfl.pibt, mfl.OnlinePIBT(), AtRandom()])
+@pytest.mark.parametrize("empty", [("open", 2), ("rooms", 6)])
+def test_a_cell_without_boards_is_refused_by_its_name(policy, empty):
+    class Sparse(mfl.PathProtocol):
+        def boards(self, map_name, agents):
+            boards = super().boards(map_name, agents)
+            return boards[np.array([], int)] if (map_name, agents) == empty else boards
+
+    protocol = Sparse("sparse", "wait", SMALL.maps, agents=(2, 6), episodes=2, horizon=40)
+    with pytest.raises(LakeError, match=f"sparse has no boards of map '{empty[0]}' with {empty[1]} agents"):
+        mfl.evaluate(policy, protocol)
+
+
 def test_no_episode_counts_what_the_policy_compiles():
     compiled = []
 
