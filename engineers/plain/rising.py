@@ -24,7 +24,7 @@ from engineers.tiers import Tier
 Results = dict[str, SliceResult]
 NO_PARTIAL_CREDIT = (
     "rising reads partial credit, and until now no score differs from success. "
-    "With successes alone, `once` or `reader` gained more (docs/exam.md)"
+    "With successes alone, `once` or `reader` gained more in the exam"
 )
 UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not known
 
@@ -57,7 +57,7 @@ class RisingEngineer(ShareRule):
         stages = [(whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(piece.name, stages, report) for piece in slices}
         last = stages[-1][0]
-        if last and not any(partial(row, report) for shown, _ in stages for row in shown.values()):
+        if not any_partial_credit([row for shown, _ in stages for row in shown.values()], report):
             warnings.warn(NO_PARTIAL_CREDIT, stacklevel=2)
         reasons = {name: f"{kind}{as_shown(last.get(name), report)}" for name, kind in kinds.items()}
         design.share_out(slices, shared(kinds, self.kept(report), self.flat), reasons)
@@ -131,9 +131,12 @@ def score_of(row: SliceResult, report: StageReport) -> float:
     return row.score if row.score is not None else row.rate(report.objective) or 0.0
 
 
-def partial(row: SliceResult, report: StageReport) -> bool:
-    """Whether some answers of a slice had a part of the credit."""
-    return row.score is not None and abs(row.score - (row.rate(report.objective) or 0.0)) > 1e-6
+def any_partial_credit(rows: Sequence[SliceResult], report: StageReport) -> bool:
+    """Whether some answers had a part of the credit. While a slice succeeds always or never, its score cannot tell."""
+    successes = [row.rate(report.objective) or 0.0 for row in rows]
+    mixed = any(0 < success < 1 for success in successes)
+    pairs = zip(rows, successes, strict=True)
+    return not mixed or any(row.score is not None and abs(row.score - success) > 1e-6 for row, success in pairs)
 
 
 def as_shown(row: SliceResult | None, report: StageReport) -> str:

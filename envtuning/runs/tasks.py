@@ -50,6 +50,8 @@ def is_planned(plan: Plan, state: RunState, number: int) -> bool:
 
 
 def closing_cost(plan: Plan, state: RunState, number: int) -> int:
-    """The expected cost of the validation and probe after this stage: that of the stage before; 0 for the first."""
-    done = state.stages[number - 1].done if 0 < number <= len(state.stages) else None
-    return done.validated.get(plan.unit, 0) // max(1, done.validations) if done else 0
+    """The expected cost of the validation and probe after this stage: that of the last stage that trained, or else of the last one; 0 for
+    the first."""
+    done = [stage.done for stage in state.stages[:number] if stage.done is not None]
+    last = next((one for one in reversed(done) if one.trained), done[-1] if done else None)
+    return last.validated.get(plan.unit, 0) // max(1, last.validations) if last else 0

@@ -140,13 +140,14 @@ def test_without_scores_success_is_read():
 
 
 def test_it_warns_where_there_is_no_partial_credit():
-    bare = {name: (success, success) for name, (success, _) in FIRST.items()}
+    bare = {name: (success, success) for name, (success, _) in SECOND.items()}
     with pytest.warns(UserWarning, match="rising reads partial credit.*`once`"):
         shares("rising", report(bare, bare))
 
 
-def test_it_does_not_warn_where_one_slice_has_some():
+def test_it_does_not_warn_where_one_slice_has_some_or_none_could_tell():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shares("rising", report(FIRST))
-        shares("rising", report({"unseen": (0.0, 0.0)} | FIRST, {"known": (1.0, 1.0)}))
+        shares("rising", report({"unseen": (0.5, 0.5)} | FIRST, {"known": (1.0, 1.0)}))
+        shares("rising", report({"known": (1.0, 1.0), "stuck": (0.0, 0.0)}))

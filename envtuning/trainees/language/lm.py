@@ -224,11 +224,11 @@ class LMTrainee(Trainee):
 
 
 def iterations_of(budget: int, batch: int) -> list[int]:
-    """The questions of each iteration of a stage. A report's halves are halves of a stage's iterations, so their number is even, and all have
-    as many updates, give or take one."""
+    """The questions of each iteration of a stage. A report's halves are halves of a stage's iterations, so their number is even (unless there
+    is one update), and all have as many updates, give or take one."""
     updates = -(-budget // batch)
     parts = min(updates, 2 * -(-updates // (2 * UPDATES)))
-    ends = [min(budget, batch * (updates * part // parts)) for part in range(parts + 1)]
+    ends = [min(budget, batch * (updates * part // max(1, parts))) for part in range(parts + 1)]
     return [end - begin for begin, end in pairwise(ends)]
 
 
