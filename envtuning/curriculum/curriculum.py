@@ -93,8 +93,7 @@ class Curriculum(ABC):
                 "make the curriculum as it was when the state was saved"
             )
         self.version, saved = int(state["version"]), state["config"]
-        reads = saved is not None and isinstance(self.config, BaseModel)  # None: a Ladder saves its rung instead
-        self.config = type(self.config).model_validate(saved) if reads else saved
+        self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
 
     def save(self, path: str | Path) -> None:
         """Write the state to a JSON file, which is complete or absent even if the process dies."""

@@ -76,7 +76,7 @@ class Ladder(Curriculum):
             raise RunError(
                 f"the saved state is on rung {rung}, and this Ladder has {len(self.configs)}: give all configs"
             )
-        super().load_state_dict(state, renamed)
+        super().load_state_dict(state | {"config": self.config}, renamed)  # none was saved: the rung says it
         self.rung, self.config = rung, self.configs[rung]
         self._successes.clear()
         self._successes.extend(state["successes"])

@@ -621,7 +621,7 @@ def test_a_damaged_state_is_refused_with_its_file(tmp_path):
     curriculum.save(file)
     whole = json.loads(file.read_text())
     for damage in (
-        {"halves": [{}]}, {"history": 5}, {"config": {"easy": {"share": 7}}}, {"open": {"stage": -1}}, {"amount": "x"},
+        {"halves": [{}]}, {"history": 5}, {"config": {"easy": {"share": 7}}}, {"config": None}, {"open": {"stage": -1}}, {"amount": "x"},
     ):  # fmt: skip
         file.write_text(json.dumps(whole | damage))
         with pytest.raises(RunError, match="is not the state of this curriculum"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import mapf_frozenlake as mfl
 from envtuning import EngineerCurriculum, Ladder
 from envtuning.curriculum.curriculum import Curriculum, FunctionCurriculum
 from envtuning.curriculum.samplers import Learnability, Pools, Thompson
+from envtuning.errors import RunError
 from envtuning.outcomes import Outcome
 
 
@@ -23,6 +25,7 @@ MADE: dict[str, Callable[[], Curriculum]] = {
     "Ladder of models": lambda: Ladder(STAGES, threshold=0.5, window=10),
     "Ladder of dicts": lambda: Ladder([{"holes": 0.1}, {"holes": 0.2}, {"holes": 0.3}], threshold=0.5, window=10),
     "Ladder of what is no JSON": lambda: Ladder([abs, min, max], threshold=0.5, window=10),
+    "Ladder of several kinds": lambda: Ladder([STAGES[0], {"holes": 0.2}, STAGES[2]], threshold=0.5, window=10),
     "EngineerCurriculum": lambda: EngineerCurriculum("rules", STAGES[0], target=STAGES[2], every=10),
     "Learnability": lambda: Learnability(STAGES[0], every=10),
     "Thompson": lambda: Thompson(STAGES[0], every=10),
@@ -40,6 +43,26 @@ def kinds(parent: type[Curriculum] = Curriculum) -> Iterator[type[Curriculum]]:
 
 def test_every_kind_of_curriculum_is_here():
     assert {type(make()) for make in MADE.values()} == set(kinds())
+
+
+class Steps(Curriculum):
+    """Of a user: it keeps the first config."""
+
+    config = STAGES[0]
+
+    def observe(self, outcome: Outcome) -> None:
+        pass
+
+    def decide(self) -> None:
+        return None
+
+
+def test_a_state_without_the_config_is_refused(tmp_path: Path):
+    steps = Steps()
+    (tmp_path / "state.json").write_text(json.dumps(steps.state_dict() | {"config": None}))
+    with pytest.raises(RunError, match="is not the state of this curriculum"):
+        steps.load(tmp_path / "state.json")
+    assert steps.config == STAGES[0]
 
 
 def fed(curriculum: Curriculum, first: int, last: int) -> None:
