@@ -37,9 +37,11 @@ class Ladder(Curriculum):
 
     def __str__(self) -> str:
         last, window = len(self._successes), self._successes.maxlen
+        top = len(self.configs) - 1
+        then = f"{100 * self.threshold:.6g}% of {window} lead on" if self.rung < top else "it is the last"
         return (
-            f"Ladder: rung {self.rung}, of 0 to {len(self.configs) - 1}; {sum(self._successes):g} of the last {last} episodes on it "
-            f"succeeded, and {self.threshold:.0%} of {window} lead on"
+            f"Ladder: rung {self.rung}, of 0 to {top}; {sum(self._successes):g} of the last {last} episodes on it "
+            f"succeeded, and {then}"
         )
 
     def __call__(self, success: float) -> Config | None:

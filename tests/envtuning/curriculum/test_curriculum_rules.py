@@ -35,6 +35,10 @@ def test_a_ladder_in_print():
     for success in (True, False, True):
         ladder.observe(Outcome("all", success, float(success)))
     assert str(ladder) == "Ladder: rung 0, of 0 to 1; 2 of the last 3 episodes on it succeeded, and 70% of 50 lead on"
+    ladder = Ladder(["easy", "hard"], threshold=0.999, window=1)
+    assert str(ladder).endswith("and 99.9% of 1 lead on")
+    ladder(True)
+    assert str(ladder) == "Ladder: rung 1, of 0 to 1; 0 of the last 0 episodes on it succeeded, and it is the last"
 
 
 class Takes:
