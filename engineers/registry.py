@@ -16,7 +16,7 @@ from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, r
 from engineers.guard import Guard
 from engineers.model.context import Context, context_named
 from engineers.shared.errors import UserError
-from engineers.shared.own import chosen, declares, is_trusted_option, object_at, raise_unless_importable
+from engineers.shared.own import chosen, code_of, declares, is_trusted_option, object_at, raise_unless_importable
 from engineers.tiers import Tier
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -180,6 +180,17 @@ def tier_named(name: str, **options: Any) -> Tier:
         return named_in_a_file(name, options).tier
     context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))
     return (Context(**context) if isinstance(context, Mapping) else context_named(context)).tier
+
+
+def own_code(name: str) -> str:
+    """The fingerprint of an engineer of one's own (``code_of``), which is imported for it; empty for others. The caller chose the name."""
+    chosen("engineer", {"name": name})
+    backend, _, rest = name.partition("/")
+    while backend in ("average", "permuted"):  # what they control may be one's own
+        backend, _, rest = rest.partition("/")
+    if ":" in backend:
+        _imported(backend)
+    return code_of(name)
 
 
 def require_common(engineer: str, unused: Mapping[str, Any]) -> None:

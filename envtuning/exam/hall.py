@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engineers.registry import PLAIN_ENGINEERS
-from engineers.shared.own import code_of, trusted
+from engineers.registry import PLAIN_ENGINEERS, own_code
+from engineers.shared.own import trusted
 from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError
@@ -44,7 +44,7 @@ def papers(
         family.stage(decisions)
     return [
         Paper(
-            engineer=name, code=code_of(name), family=family, root=start.root, training=start.training, decisions=decisions,
+            engineer=name, code=own_code(name), family=family, root=start.root, training=start.training, decisions=decisions,
             reads="scores" if name in BOUNDS else reads,
         )
         for family in families for start in starts for name in (*BOUNDS, *engineers)

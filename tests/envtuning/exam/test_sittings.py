@@ -26,6 +26,7 @@ needed("torch", extra="exam")
 import engineers  # noqa: E402
 from engineers.knobs import dump, find_knobs  # noqa: E402
 from engineers.proposal import Proposal  # noqa: E402
+from engineers.registry import UnknownEngineer  # noqa: E402
 from engineers.roles import find_slices, shares_of  # noqa: E402
 from envtuning import atomic  # noqa: E402
 from envtuning.cli import app_with  # noqa: E402
@@ -273,6 +274,24 @@ def test_kept_sittings_do_not_outlive_the_code_of_their_engineer(here):
     said, before = sat(here, "1, 0, 0, 1, 0, 0, 0")
     assert said.startswith("0 sittings")
     assert before == first
+
+
+@pytest.mark.parametrize("wrapped", ["", "permuted/", "average/permuted/"])
+def test_code_is_told_apart_before_anything_has_imported_it(here, wrapped):
+    codes = []
+    for parts in ("1, 0", "0, 1"):
+        (here / "exam_mine.py").write_text(OWN.replace("PARTS", parts))
+        sys.modules.pop("exam_mine", None)  # as in the next process
+        importlib.invalidate_caches()
+        codes.append(papers([f"{wrapped}exam_mine:Mine"], [SMALL], [Start(0)])[-1].code)
+    assert len(set(codes)) == 2
+    assert "" not in codes
+    with pytest.raises(UnknownEngineer, match="'exam_none' cannot be imported"):
+        papers([f"{wrapped}exam_none:Mine"], [SMALL], [Start(0)])
+
+
+def test_a_model_s_tag_is_no_code(here):
+    assert papers(["litellm/ollama/llama3:latest"], [SMALL], [Start(0)])[-1].code == ""
 
 
 def test_results_from_before_code_was_told_apart_are_read(here, honest):
