@@ -500,7 +500,7 @@ INTROSPECTION = [
     ),
 ]
 
-SKILLS = ["copy", "first", "subtract", "weekday"]
+SKILLS = ["copy", "first", "next", "parity"]
 
 
 def skill(figures: Figures, task: str) -> str:
@@ -515,6 +515,11 @@ def all_skills(figures: Figures) -> str:
         for test in tests
     )
     return f"| all | {' | '.join(rates)} |"
+
+
+def at_the_end(figures: Figures, rate: str, said: str) -> str:
+    """A sentence on the success of even draws at a rate: before, after the first stage, and at the end."""
+    return said.format(*(100 * test["success"] for test in figures["rates"][rate]["test"].values()))
 
 
 def minutes(figures: Figures, part: str) -> float:
@@ -548,6 +553,8 @@ REAL_MODEL = [
     Claim(LANGUAGE, "small_skills", lambda f: f"{f['updates']} updates took {minutes(f, 'stage'):.1f} CPU minutes"),
     Claim(LANGUAGE, "small_skills", lambda f: f"the three tests {minutes(f, 'test'):.1f}"),
     Claim(LANGUAGE, "small_skills", lambda f: f"{f['tokens']['tokens']:,.0f} tokens, {f['tokens']['generated_tokens']:,.0f} of them written by the model"),
+    Claim(LANGUAGE, "small_skills_rates", lambda f: at_the_end(f, "0.0001", "instead of the engineer end at {2:.1f} %")),
+    Claim(LANGUAGE, "small_skills_rates", lambda f: at_the_end(f, "0.0003", "rise to {1:.1f} % and end at {2:.1f} %")),
     Claim(LANGUAGE, "small_skills", lambda f: f"`{next(iter(f['weights'].values()))[:12]}…`"),
 ]  # fmt: skip
 

@@ -176,14 +176,18 @@ def test_what_a_curriculum_adds_by_reward_is_stored():
     assert f"`rising` ends {half} points from even draws half-way, and {end} at the end" in PAGE
 
 
-def test_a_pretrained_model_rose_before_its_engineer_decided():
-    run = stored("small_skills")
+def test_a_pretrained_model_rose_with_an_engineer_and_without():
+    run, rates = stored("small_skills"), stored("small_skills_rates")["rates"]
     before, first, last = (run["test"][at]["success"] for at in ("before", "first stage", "end"))
-    said = f"was {100 * before:.1f} % before, {100 * first:.1f} % after five updates and {100 * last:.1f} % after ten"
+    said = (
+        f"was {100 * before:.1f} % before, {100 * first:.1f} % after five updates and {100 * last:.1f} % after twenty"
+    )
     assert said in PAGE
-    assert run["updates"] == 10
-    assert set(run["shares"][0].values()) == {1.0}
-    assert before < last <= first
+    assert run["updates"] == 20
+    even, faster = (rates[rate]["test"]["end"]["success"] for rate in ("0.0001", "0.0003"))
+    assert f"Even draws end at {100 * even:.1f} %" in PAGE
+    assert f"three times the rate, even draws end at {100 * faster:.1f} %" in PAGE
+    assert before < first < last < even
 
 
 def test_a_checkpoint_s_own_entropy_is_no_better_than_even_draws():
