@@ -22,12 +22,11 @@ from envtuning.exam.families import DECISIONS, Family
 from envtuning.exam.reading import Reads
 from envtuning.exam.roots import root
 from envtuning.exam.session import Start
-from envtuning.exam.sitting import BOUNDS, SAMPLERS, Paper, Sitting, asks_a_model, sit
+from envtuning.exam.sitting import BOUNDS, NEVER_ASK, SAMPLERS, Paper, Sitting, asks_a_model, sit
 from envtuning.studies.study import begin_process, folder_name
 
 READS_NOTHING = ("fixed", "uniform", "schedule", "ladder", "target-only", "warm-target", "mixture", "near-uniform")
 WITHOUT_A_MODEL = (*(name for name in PLAIN_ENGINEERS if name not in READS_NOTHING), *SAMPLERS)
-ASK_NO_MODEL = (*BOUNDS, *SAMPLERS, *PLAIN_ENGINEERS)
 KEPT = "sittings.jsonl"
 
 
@@ -90,7 +89,7 @@ class Hall:
         with _workers(self.jobs, self.ray) as pool:
             roots = dict.fromkeys((paper.family, paper.root) for paper in waiting)
             list(pool.map(root, *zip(*roots)))  # first, so that no two processes train the same root
-            capped = [paper for paper in waiting if self.max_cost is not None and paper.engineer not in ASK_NO_MODEL]
+            capped = [paper for paper in waiting if self.max_cost is not None and paper.engineer not in NEVER_ASK]
             free = [paper for paper in waiting if paper not in capped]
             running = [pool.submit(partial(sit, paper, **self._told(paper, done.values()))) for paper in free]
             yield from (future.result() for future in running)

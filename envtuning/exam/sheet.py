@@ -12,14 +12,13 @@ import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engineers.registry import PLAIN_ENGINEERS
 from engineers.shared.sentences import in_sentences
 from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.exam.families import NAMED
 from envtuning.exam.scores import scores
-from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting, replayed, sit
+from envtuning.exam.sitting import NEVER_ASK, Sitting, replayed, sit
 
 VERSION = 1
 TOLERANCE = 0.03  # of a sitting's mean success on another kind of machine, where sums are rounded otherwise
@@ -88,7 +87,7 @@ def wrong(sitting: Sitting, same: bool) -> str:
         return "its shares are not those of its stages and tasks"
     if not all(min(part) >= 0 < sum(part) for part in sitting.shares):
         return "its shares are no parts of the data"
-    asked_again = same and paper.engineer in (*BOUNDS, *SAMPLERS, *PLAIN_ENGINEERS)
+    asked_again = same and paper.engineer in NEVER_ASK
     if asked_again and sit(paper) == sitting:
         return ""
     again = replayed(paper, sitting.shares)

@@ -27,6 +27,7 @@ from envtuning.worlds.text_world import Task, TaskKnobs, config_of
 EVEN, OPEN_LOOP, ORACLE = "even", "best open loop", "oracle"
 BOUNDS = (EVEN, OPEN_LOOP, ORACLE)
 SAMPLERS: dict[str, type[Sampler]] = {"p(1-p)": Learnability, "thompson": Thompson, "pools": Pools}
+NEVER_ASK = (*BOUNDS, *SAMPLERS, *PLAIN_ENGINEERS)  # a model
 
 ENVIRONMENT = (
     "A small transformer learns {tasks} tasks, one slice each. A question has the name of its task and a few letters; the answer is "
@@ -129,6 +130,7 @@ def reading(paper: Paper, tasks: Tasks) -> Told:
 
 
 def asks_a_model(engineer: str) -> bool:
+    """Whether its backend may. One of one's own is not known to, nor is it in ``NEVER_ASK``: these two are no opposites."""
     return engineer.partition("/")[0] in BACKENDS.keys() - PLAIN_ENGINEERS.keys()
 
 
