@@ -491,7 +491,7 @@ INTROSPECTION = [
     Claim(
         LANGUAGE,
         "introspection",
-        lambda f: f"under the ROC curve of {known(f, True)}; … predicts them with {known(f, False)}.",
+        lambda f: f"under the ROC curve of {known(f, True)}. … predicts them with {known(f, False)}.",
     ),
     Claim(
         LANGUAGE,
