@@ -45,7 +45,7 @@ def test_the_tokens_by_slices_are_those_that_are_stored():
     assert stored == {str(count): prompts.with_slices(count) for count in prompts.SLICES}
     page = " ".join(prompts.PAGE.read_text(encoding="utf-8").split())
     assert {row["answer"] for row in stored.values()} == {230}
-    assert "an answer that changes four shares always 230" in page
+    assert "An answer that changes four shares always has 230" in page
     then = prompts.with_slices_then()
     for counts in (
         [stored[str(count)]["question"] for count in prompts.SLICES],
