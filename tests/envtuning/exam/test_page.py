@@ -106,6 +106,18 @@ def test_held_out_families_are_reported_whatever_came():
     assert all(f"`{name}` was not opened" in PAGE for name in closed)
 
 
+def test_the_control_on_held_out_families_gains_nothing():
+    afterwards = TABLE["afterwards"]
+    assert "\n".join(exam_table.row_of_control(name, row) for name, row in afterwards.items()) in PAGE
+    assert afterwards["rising, yoked"]["part"]["high"] < 0 < afterwards["rising, scores"]["part"]["low"]
+    assert afterwards["rising, success"]["part"]["mean"] < 0
+    ours, field = (
+        afterwards[arm]["families"]["by-reward"]["over_even"] for arm in ("rising, scores", "p(1-p), success")
+    )
+    assert field["mean"] > ours["mean"]
+    assert f"{in_points(field)} points above even draws, and `rising` {in_points(ours)}" in PAGE
+
+
 def test_every_engineer_has_its_row():
     for name, row in TABLE["leaderboard"].items():
         assert exam_table.row_of_all(name, row) in PAGE
