@@ -92,8 +92,9 @@ class Curriculum(ABC):
                 f"this is the state of a {state.get('curriculum')}, and the curriculum is a {type(self).__name__}: "
                 "make the curriculum as it was when the state was saved"
             )
-        self.version, saved = int(state["version"]), state["config"]
+        version, saved = int(state["version"]), state["config"]
         self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
+        self.version = version  # a refused state has changed nothing
 
     def save(self, path: str | Path) -> None:
         """Write the state to a JSON file, which is complete or absent even if the process dies."""

@@ -59,10 +59,10 @@ class Steps(Curriculum):
 
 def test_a_state_without_the_config_is_refused(tmp_path: Path):
     steps = Steps()
-    (tmp_path / "state.json").write_text(json.dumps(steps.state_dict() | {"config": None}))
+    (tmp_path / "state.json").write_text(json.dumps(steps.state_dict() | {"config": None, "version": 7}))
     with pytest.raises(RunError, match="is not the state of this curriculum"):
         steps.load(tmp_path / "state.json")
-    assert steps.config == STAGES[0]
+    assert (steps.config, steps.version) == (STAGES[0], 0)
 
 
 def fed(curriculum: Curriculum, first: int, last: int) -> None:
