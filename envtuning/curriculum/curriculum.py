@@ -60,9 +60,18 @@ class Curriculum(ABC):
     def next(self) -> Config | None:
         """A new config if it is time, else None. The new config is in force from now on."""
         config = self.decide()
-        if config is not None:
-            self.config, self.version = config, self.version + 1
+        if config is None:
+            return None
+        alike = self.draws_alike(config)
+        self.config = config
+        if alike:  # a swap would discard the episodes that are under way, for nothing
+            return None
+        self.version += 1
         return config
+
+    def draws_alike(self, config: Config) -> bool:
+        """Whether this config draws what the one in force draws. Then it takes its place without a swap."""
+        return False
 
     def advance(self, *, steps: int = 0, iterations: int = 0) -> None:  # noqa: B027
         """Count environment steps and iterations of the trainer, for curricula that decide by these."""

@@ -68,11 +68,10 @@ class Sampler(Curriculum):
         played = np.array([counts.episodes if counts else 0 for counts in counted], float)
         self._seen, self.stage = Arriving(), self.stage + 1
         parts = mixed_with_uniform(dict(zip(self.names, self.weights(won, played).tolist(), strict=True)), self.floor)
-        config = _with_shares(self.config, parts)
-        if self.slices.drawn_alike(dump(self.config), dump(config)):
-            self.config = config
-            return None
-        return config
+        return _with_shares(self.config, parts)
+
+    def draws_alike(self, config: Config) -> bool:
+        return self.slices.drawn_alike(dump(self.config), dump(config))
 
     @abstractmethod
     def weights(self, won: Rates, played: Rates) -> Rates:
