@@ -41,12 +41,13 @@ def papers(
     """The bounds and the engineers, root by root, so that an exam that is cut short has whole roots."""
     for family in families:
         family.stage(decisions)
+    codes = [(name, own_code(name)) for name in (*BOUNDS, *engineers)]
     return [
         Paper(
-            engineer=name, code=own_code(name), family=family, root=start.root, training=start.training, decisions=decisions,
+            engineer=name, code=code, family=family, root=start.root, training=start.training, decisions=decisions,
             reads="scores" if name in BOUNDS else reads,
         )
-        for family in families for start in starts for name in (*BOUNDS, *engineers)
+        for family in families for start in starts for name, code in codes
     ]  # fmt: skip
 
 

@@ -67,7 +67,6 @@ class Session:
 
 def shown(which: Ints, success: np.ndarray, score: Floats, replies: int) -> Shown:
     """Of questions that have so many replies each, which stand side by side. ``which``: the questions' tasks, of each run."""
-    runs = len(which)
-    task = np.repeat(which, replies, -1).reshape(runs, -1)
+    task = np.repeat(which, replies, -1).reshape(len(which), -1)
     further = np.broadcast_to(np.arange(task.shape[1]) % replies > 0, task.shape)
-    return Shown(task, success.reshape(runs, -1), score.reshape(runs, -1), further)
+    return Shown(task, success.reshape(task.shape), score.reshape(task.shape), further)

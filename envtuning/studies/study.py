@@ -76,8 +76,9 @@ def execute(
     """
     checked.raise_on_links_to_runs(out)
     planned = list(plan(arms, seeds, out))
-    waiting = [job for job in planned if not is_done(job)]
-    kept([job for job in planned if job not in waiting and not job.is_first_stage])
+    done = {job.folder: is_done(job) for job in planned}
+    waiting = [job for job in planned if not done[job.folder]]
+    kept([job for job in planned if done[job.folder] and not job.is_first_stage])
     pace = Pace(sum(not job.is_first_stage for job in waiting), noun="runs")
 
     def over(job: Job) -> None:
