@@ -15,6 +15,7 @@ import json
 import resource
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,10 @@ def spec_of(model: str, seed: int, stages: int = STAGES, questions: int = QUESTI
     return load_spec(PRESET, changes=changes).with_rounds(stages)
 
 
-def at_rates(given: argparse.Namespace) -> dict[str, Any]:
+def at_rates(rates: Sequence[float], given: argparse.Namespace) -> dict[str, Any]:
     """Even draws at each learning rate, on the same held-out questions."""
     found = {}
-    for rate in given.rates:
+    for rate in rates:
         changes = {"engineer": "uniform", "trainee.options.grpo.learning_rate": rate}
         spec = spec_of(f"{given.model.absolute()}", given.seed, given.stages, given.questions, **changes)
         found[f"{rate:g}"] = figures = figures_of(loop.start(spec, given.out.with_name(f"{given.out.name}-{rate:g}")))
@@ -147,8 +148,7 @@ def main() -> None:
     weights = weights_of(given.model)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     if given.rates is not None:
-        given.rates = given.rates or RATES
-        found = at_rates(given)
+        found = at_rates(given.rates or RATES, given)
         if not given.no_record:
             print(record("small_skills_rates", {"seed": given.seed, "weights": weights, "rates": found}))
         return
