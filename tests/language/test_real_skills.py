@@ -52,6 +52,15 @@ def test_arms_share_their_first_updates_and_unfinished_ones_are_in_no_table(mode
     refilled = [stage["add"] for stage in rows[0]["shares"]]
     assert refilled == [1.0, 1.0]  # even shares stay
 
+    real_skills.play("even", 0, model, tmp_path)
+    real_skills.play("hindsight", 0, model, tmp_path)
+    even, hindsight = (
+        real_skills.row_of(*one) for one in real_skills.finished(tmp_path, [0]) if one[0] in ("even", "hindsight")
+    )
+    rose = {task for task in even["end"] if even["end"][task] - even["before"][task] >= real_skills.ROSE}
+    assert {task for task, share in hindsight["shares"][1].items() if share == 1.0} == rose
+    assert hindsight["shares"][0]["add"] == 1.0  # the shared updates are even
+
     run = RunLog.open(real_skills.folder_of(tmp_path, "rising", 0))
     answer = checkpoint_engineer.asked(run.state.done[-1].checkpoint, run, 0, 1, tmp_path / "asked.jsonl")
     assert 0 <= answer["before"] <= 1
@@ -89,6 +98,6 @@ def test_the_primary_contrast_is_over_the_tasks_between_and_by_seed():
     assert primary["by seed"] == [pytest.approx(0.25)]  # seed 1 lacks the other arm
     assert primary["over seeds"]["low"] is None  # one seed has no interval over seeds
     assert over_all["by seed"] == [pytest.approx((-0.4 + 0.4 + 0.1) / 4)]
-    half = 1.96 * ((0.4 * 0.6 + 0.5 * 0.5 + 0.8 * 0.2 + 0.6 * 0.4) / 64) ** 0.5 / 2
+    half = 1.96 * ((0.4 * 0.6 + 0.5 * 0.5 + 0.8 * 0.2 + 0.6 * 0.4) / real_skills.QUESTIONS) ** 0.5 / 2
     assert primary["half of the interval over questions, by seed"] == [pytest.approx(half)]
     assert found["means"][0]["above"] == {"before": 0.9, "end": 0.9}
