@@ -17,15 +17,13 @@ import numpy as np
 from pydantic import BaseModel
 
 from engineers.from_file import DATA, PLAIN, reads
-from engineers.knobs import Knob, dump, find_knobs, get_or_none
-from engineers.plain.base import Design
+from engineers.knobs import find_knobs, get_or_none
 from engineers.plain.growth import Array, Belief, Evidence, Mask, believed
-from engineers.plain.rules import RulesEngineer
 from engineers.plain.shares import checked_floor
-from engineers.plain.signals import signals, standings_of
-from engineers.plain.way import Way
+from engineers.plain.signals import standings_of
+from engineers.plain.unordered import Parts, Reasons, UnorderedEngineer, drawn_as_target
 from engineers.report import SliceResult, StageRecord, StageReport, trained_on
-from engineers.roles import SliceKnobs, are_ordered, find_slices, with_beside
+from engineers.roles import SliceKnobs, find_slices
 from engineers.tiers import Tier
 
 DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
@@ -36,7 +34,7 @@ DIGITS = 9  # precision of comparisons between gains, so that the order of addit
 
 
 @reads({"floor": PLAIN, "thresholds": DATA})
-class ReaderEngineer(RulesEngineer):
+class ReaderEngineer(UnorderedEngineer):
     """``floor`` is the part of the data that all slices of the target get alike; ``thresholds`` are those of ``rules``, and
     matter only if slices have an order."""
 
@@ -47,27 +45,15 @@ class ReaderEngineer(RulesEngineer):
         super().__init__(**options)
         self.floor = checked_floor(floor)
 
-    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        place = {knob.path: index for index, knob in enumerate(knobs)}
-        slices = [piece for piece in find_slices(knobs) if piece.share is not None]
-        slices.sort(key=lambda piece: place[piece.share.path] if piece.share else 0)
-        if len(slices) < 2 or are_ordered(slices):
-            return super().design(report, current, knobs)
-        design, seen = Design(), signals(report, report.objective, slices)
-        if seen.here is None:
-            return design
-        way = Way(slices, dump(current), report.target, self.range_of)
-        names = way.aims
-        aims = [piece for piece in slices if piece.name in names]
-        belief = believed(evidence_of(report, current, aims), len(report.records()) + stages_left(report))
-        plan = planned(belief, np.array([way.weights[name] for name in names]), stages_left(report), self.floor)
-        parts, reasons = dict(zip(names, plan.parts.tolist(), strict=True)), plan.reasons()
-        design.share_out(slices, parts, dict(zip(names, reasons, strict=True)))
-        if way.is_known:
-            beside = with_beside(slices, knobs)[len(slices) :]
-            for piece in (*aims, *beside):
-                way.turn_dials(design, piece, *self.step(report, seen, way, piece.name))
-        return design
+    def divided(
+        self, report: StageReport, current: BaseModel, slices: Sequence[SliceKnobs], weights: Mapping[str, float]
+    ) -> tuple[Parts, Reasons]:
+        place = {knob.path: index for index, knob in enumerate(find_knobs(current, ("*",)))}
+        slices = sorted(slices, key=lambda piece: place[piece.share.path] if piece.share else 0)
+        names = [piece.name for piece in slices]
+        belief = believed(evidence_of(report, current, slices), len(report.records()) + stages_left(report))
+        plan = planned(belief, np.array([weights[name] for name in names]), stages_left(report), self.floor)
+        return dict(zip(names, plan.parts.tolist(), strict=True)), dict(zip(names, plan.reasons(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -143,8 +129,8 @@ def evidence_of(report: StageReport, current: BaseModel, slices: Sequence[SliceK
 
 def _tables_of(record: StageRecord, piece: SliceKnobs, target: Mapping[str, Any]) -> list[Sequence[SliceResult]]:
     """Where a stage shows the slice's success on the target: in validation, and in training that is drawn as the target is, or is all there is."""
-    as_target = all(get_or_none(record.config, one.path) == get_or_none(target, one.path) for one in piece.difficulties)
-    return [record.results, trained_on(record)] if as_target or not record.results else [record.results]
+    trained_there = drawn_as_target(record, piece, target) or not record.results
+    return [record.results, trained_on(record)] if trained_there else [record.results]
 
 
 def _begun(report: StageReport, slices: Sequence[SliceKnobs]) -> Mask:

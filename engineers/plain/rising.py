@@ -7,34 +7,31 @@ other.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
-from engineers.from_file import PLAIN, reads
-from engineers.knobs import Knob
+from engineers.from_file import DATA, PLAIN, reads
+from engineers.knobs import Knob, find_knobs
 from engineers.plain.base import Design
 from engineers.plain.share_engineers import ShareRule
+from engineers.plain.unordered import Parts, Reasons, UnorderedEngineer, drawn_as_target
 from engineers.report import SliceResult, StageRecord, StageReport, read_first
-from engineers.roles import find_slices, natural_key
+from engineers.roles import SliceKnobs, find_slices, natural_key
 from engineers.tiers import Tier
 
 Results = dict[str, SliceResult]
-NO_PARTIAL_CREDIT = (
-    "rising reads partial credit, and until now no score differs from success. "
-    "With successes alone, `once` or `reader` gained more in the exam"
-)
 UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not known
 
 
-@reads({"learnt": PLAIN, "keep": PLAIN, "sure": PLAIN, "gap": PLAIN, "flat": PLAIN})
-class RisingEngineer(ShareRule):
+@reads({"learnt": PLAIN, "keep": PLAIN, "sure": PLAIN, "gap": PLAIN, "flat": PLAIN, "thresholds": DATA})
+class RisingEngineer(UnorderedEngineer):
     """``learnt`` is the success from which a slice is only rehearsed; these have a third of ``keep`` of the data at first and ``keep`` in
     the last stage, because what is forgotten early comes back. A slice rises if its score is ``sure`` standard errors above a blind guess, or
     in the first stage, unless two stages have closed less than ``gap`` of what it lacked. Any other has ``flat`` of a rising one's data.
-    Where nothing rises, all slices have the same."""
+    Where nothing rises, the data is divided as in the target. ``thresholds`` are those of ``rules``, for difficulties and ordered slices.
+    """
 
     name = "rising"
     tier = Tier.REPORT
@@ -52,16 +49,15 @@ class RisingEngineer(ShareRule):
         super().__init__(**options)
         self.learnt, self.keep, self.sure, self.gap, self.flat = learnt, keep, sure, gap, flat
 
-    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        slices, design = find_slices(knobs), Design()
-        stages = [(whole(record, report), results(record, report)) for record in report.records()]
-        kinds = {piece.name: self.kind(piece.name, stages, report) for piece in slices}
-        last = stages[-1][0]
-        if not any_partial_credit([row for shown, _ in stages for row in shown.values()], report):
-            warnings.warn(NO_PARTIAL_CREDIT, stacklevel=2)
+    def divided(
+        self, report: StageReport, current: BaseModel, slices: Sequence[SliceKnobs], weights: Mapping[str, float]
+    ) -> tuple[Parts, Reasons]:
+        of_config = {piece.name: piece for piece in find_slices(find_knobs(current, ("*",)))}
+        stages = [(record, whole(record, report), results(record, report)) for record in report.records()]
+        kinds = {piece.name: self.kind(of_config[piece.name], stages, report) for piece in slices}
+        last = stages[-1][1]
         reasons = {name: f"{kind}{as_shown(last.get(name), report)}" for name, kind in kinds.items()}
-        design.share_out(slices, shared(kinds, self.kept(report), self.flat), reasons)
-        return design
+        return shared(kinds, self.kept(report), self.flat, weights), reasons
 
     def kept(self, report: StageReport) -> float:
         """The part for rehearsal: it grows with each decision."""
@@ -70,23 +66,27 @@ class RisingEngineer(ShareRule):
         done, decisions = report.stage, report.stage + report.rounds_left
         return self.keep * (1 + 2 * done / max(1, decisions - 1)) / 3
 
-    def kind(self, name: str, stages: Sequence[tuple[Results, Results]], report: StageReport) -> str:
-        """``learnt``, ``rising`` or ``flat``, by the last stages that had data of the slice: success of the last half, score of the whole."""
-        seen = [(row[name], late[name]) for row, late in stages if name in late]
+    def kind(
+        self, piece: SliceKnobs, stages: Sequence[tuple[StageRecord, Results, Results]], report: StageReport
+    ) -> str:
+        """``learnt``, ``rising`` or ``flat``, by the stages that had data of the slice: success of the last half, score of the whole."""
+        name = piece.name
+        seen = [(record, row[name], late[name]) for record, row, late in stages if name in late]
         if not seen:
             return "rising"
-        successes = [late.rate(report.objective) or 0.0 for _, late in seen]
-        if successes[-1] >= self.learnt:
+        last, row, _ = seen[-1]
+        successes = [late.rate(report.objective) or 0.0 for _, _, late in seen]
+        if successes[-1] >= self.learnt and (not report.target or drawn_as_target(last, piece, report.target)):
             return "learnt"
-        if len(stages) == 1:
-            return "rising"
-        scores = [score_of(row, report) for row, _ in seen]
+        scores = [score_of(one, report) for _, one, _ in seen]
+        if len(stages) == 1 or not any(scores):
+            return "rising"  # without any credit, what cannot be learnt looks like what has not begun
         stopped = len(scores) > 2 and scores[-1] - scores[-3] < self.gap * (1 - scores[-3])
         if stopped and max(successes) < self.learnt:
             return "flat"
         blind = report.blind_scores.get(name, 0.0)
         level = max(blind, UNKNOWN_BLIND)
-        error = math.sqrt(level * (1 - level) / seen[-1][0].episodes)
+        error = math.sqrt(level * (1 - level) / row.episodes)
         return "rising" if scores[-1] >= blind + self.sure * error else "flat"
 
 
@@ -112,7 +112,7 @@ class OnceEngineer(ShareRule):
             piece.name: "learnt" if piece.name in known else "rising" if piece.name in chosen else "flat"
             for piece in slices
         }
-        design.share_out(slices, shared(kinds, self.keep, 0.0), kinds)
+        design.share_out(slices, shared(kinds, self.keep, 0.0, dict.fromkeys(kinds, 1.0)), kinds)
         return design
 
 
@@ -131,14 +131,6 @@ def score_of(row: SliceResult, report: StageReport) -> float:
     return row.score if row.score is not None else row.rate(report.objective) or 0.0
 
 
-def any_partial_credit(rows: Sequence[SliceResult], report: StageReport) -> bool:
-    """Whether some answers had a part of the credit. While a slice succeeds always or never, its score cannot tell."""
-    successes = [row.rate(report.objective) or 0.0 for row in rows]
-    mixed = any(0 < success < 1 for success in successes)
-    pairs = zip(rows, successes, strict=True)
-    return not mixed or any(row.score is not None and abs(row.score - success) > 1e-6 for row, success in pairs)
-
-
 def as_shown(row: SliceResult | None, report: StageReport) -> str:
     """What a stage showed of a slice, for a reason."""
     if row is None:
@@ -147,15 +139,20 @@ def as_shown(row: SliceResult | None, report: StageReport) -> str:
     return f": success {row.rate(report.objective) or 0.0:.2f}{score} of {row.episodes}"
 
 
-def shared(kinds: Mapping[str, str], keep: float, flat: float) -> dict[str, float]:
-    """The learnt slices have ``keep`` of the data in even shares. Of the rest, a flat one has ``flat`` of a rising one's share.
+def shared(kinds: Mapping[str, str], keep: float, flat: float, weights: Mapping[str, float]) -> dict[str, float]:
+    """Learnt slices have ``keep`` of the data. Of the rest, a flat one has ``flat`` of what it had as a rising one. Slices of one kind
+    are drawn as their weights say.
 
-    Where nothing rises, all have the same: more data would only go to what cannot be learnt.
+    Where nothing rises, all are: more data would only go to what cannot be learnt.
     """
+    most = max(weights.values())
+    even = {name: weights[name] / most for name in kinds}
     if "rising" not in kinds.values():
-        return dict.fromkeys(kinds, 1.0 / len(kinds))
-    learnt = sum(kind == "learnt" for kind in kinds.values())
-    weights = {name: 1.0 if kind == "rising" else flat for name, kind in kinds.items() if kind != "learnt"}
-    total = sum(weights.values())
+        return {name: weight / sum(even.values()) for name, weight in even.items()}
+    learnt = sum(even[name] for name, kind in kinds.items() if kind == "learnt")
+    others = {
+        name: even[name] * (1.0 if kind == "rising" else flat) for name, kind in kinds.items() if kind != "learnt"
+    }
     left = 1.0 - keep if learnt else 1.0
-    return {name: left * weights[name] / total if name in weights else keep / learnt for name in kinds}
+    total = sum(others.values())
+    return {name: left * others[name] / total if name in others else keep * even[name] / learnt for name in kinds}
