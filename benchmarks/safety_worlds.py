@@ -1,4 +1,7 @@
-"""Three small worlds of letters for ``benchmarks.safety``: three, six and twelve tasks, of which some are easy, some hard and some impossible."""
+"""Small worlds of text for ``benchmarks.safety``: some of their tasks are easy, some hard and some impossible.
+
+`three`, `six` and `twelve` were written before the default engineer was chosen; `counts`, `lengths` and `sums` after it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from envtuning.worlds.text_scores import signs_right
+from envtuning.worlds.text_scores import Scorer, nearness, same, signs_right
 from envtuning.worlds.text_world import Task, TaskKnobs, TextWorld
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
@@ -69,4 +72,72 @@ twelve = TextWorld(
         **{f"hash-{sign}": on_word(sign, scrambled, 4, 6, 1) for sign in "IJKL"},
     },
     f"Twelve tasks on words: codes of their first letters, and hashes. {REPLY}",
+)
+
+
+def drawn(draw: Callable[[np.random.Generator], tuple[str, object]], score: Scorer) -> Task[TaskKnobs]:
+    """A task without a knob but its share, from its questions and answers."""
+
+    def make(rng: np.random.Generator, knobs: TaskKnobs) -> tuple[str, str]:
+        question, answer = draw(rng)
+        return question, str(answer)
+
+    return Task(TaskKnobs, make, score)
+
+
+def counted(name: str, answer: Callable[[str], object]) -> Task[TaskKnobs]:
+    """A question about five letters, which has no partial credit."""
+
+    def draw(rng: np.random.Generator) -> tuple[str, object]:
+        word = "".join(LETTERS[rng.integers(4, size=5)])
+        return f"{name} {word}", answer(word)
+
+    return drawn(draw, same)
+
+
+def calculated(name: str, answer: Callable[[list[int]], int]) -> Task[TaskKnobs]:
+    """A question about three digits; an answer that is near has partial credit."""
+
+    def draw(rng: np.random.Generator) -> tuple[str, object]:
+        digits = rng.integers(10, size=3).tolist()
+        return f"{name} {' '.join(map(str, digits))}", answer(digits)
+
+    return drawn(draw, nearness)
+
+
+counts = TextWorld(
+    "four-counts",
+    {
+        "a": counted("a", lambda word: word.count("a")),
+        "same": counted("same", lambda word: int(word[0] == word[-1])),
+        "most": counted("most", lambda word: max("abcd", key=word.count)),
+        "parity": counted("parity", lambda word: sum(map(ord, word)) % 2),
+    },
+    f"Four questions about five letters. {REPLY}",
+)
+
+lengths = TextWorld(
+    "eight-lengths",
+    {
+        **{f"copy-{length}": on_word(f"copy{length}", str, length, 8) for length in (3, 4, 5)},
+        **{f"turn-{length}": on_word(f"turn{length}", lambda word: word[::-1], length, 8) for length in (3, 4)},
+        **{
+            f"order-{length}": on_word(f"order{length}", lambda word: "".join(sorted(word)), length, 8)
+            for length in (3, 4)
+        },
+        "hash-3": on_word("hash", scrambled, 3, 8),
+    },
+    f"Eight tasks on words. {REPLY}",
+)
+
+sums = TextWorld(
+    "five-sums",
+    {
+        "second": calculated("second", lambda digits: digits[1]),
+        "most": calculated("most", max),
+        "middle": calculated("middle", lambda digits: sorted(digits)[1]),
+        "sum": calculated("sum", sum),
+        "power": calculated("power", lambda digits: pow(7, int("".join(map(str, digits))), 101)),
+    },
+    f"Five tasks on three digits. {REPLY}",
 )
