@@ -57,7 +57,7 @@ BACKENDS: dict[str, str] = PLAIN_ENGINEERS | {
     "local": "engineers.backends.local:make",
 }
 
-DEFAULT_ENGINEER = "reader"
+DEFAULT_ENGINEER = "rising"
 
 NEEDS_MODEL = {
     "openai": "openai/gpt-5-mini",

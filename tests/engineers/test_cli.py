@@ -257,7 +257,7 @@ def test_what_is_given_reaches_the_engineer_and_what_is_not_does_not(run, tmp_pa
     more = ("--transcript", tmp_path / "t.jsonl", "--option", "timeout=60", "--option", "seed=9", "--engineer", "x")
     run("propose", "--report", REPORT, *words, *more)
     assert asked == [
-        ("reader", {"seed": 0, "max_attempts": 3}),
+        ("rising", {"seed": 0, "max_attempts": 3}),
         ("x", ASKED | {"seed": 9, "transcript": tmp_path / "t.jsonl", "timeout": 60}),
     ]
 

@@ -86,7 +86,7 @@ def test_all_that_lies_in_a_folder_of_runs_may_be_given(command, runs):
     code, output = called(command, *sorted(runs.iterdir()))
     assert code == 0
     assert f"{runs / 'notes'} is not a run: skipped" in output
-    shown = {"report": "report: ", "show": "engineer reader: ", "tensorboard": "event files: "}[command]
+    shown = {"report": "report: ", "show": "engineer rising: ", "tensorboard": "event files: "}[command]
     assert output.count(shown) == {"report": 1, "show": 2, "tensorboard": 3}[command]
 
 
@@ -94,7 +94,7 @@ def test_a_comparisons_folder_stands_for_its_engineers_runs(runs):
     code, output = called("show", runs / "compare")
     assert code == 0
     assert "engineer fixed: " in output
-    assert "engineer reader: " in output
+    assert "engineer rising: " in output
     assert "stopped" not in output  # the shared first stage is no run of its own
 
 
@@ -233,7 +233,7 @@ def test_watching_keeps_the_table_until_nobody_works_on_the_run_any_more(file, t
     code, output = called("show", run.path, "--watch")
     worker.join()
     assert code == 0
-    assert "3 reader" in output
+    assert "3 rising" in output
     assert "stopped" not in output
 
 

@@ -163,7 +163,7 @@ def test_whenever_somebody_looks_the_same_outcomes_give_the_same_configs_and_sta
     assert seldom.state_dict() == often.state_dict()
 
 
-@pytest.mark.parametrize("name", ["rules", "reader", "learnability", "failure-share"])
+@pytest.mark.parametrize("name", ["rules", "reader", "rising", "learnability", "failure-share"])
 def test_engineers_of_the_package_make_at_least_three_configs(name):
     curriculum = EngineerCurriculum(name, Tasks(), target=Tasks(), every=60, editable=["*.share"])
     assert len(set(shares(fed(curriculum, 600)))) >= 3
@@ -539,9 +539,9 @@ def test_a_target_that_the_engineer_never_reaches_is_said_at_once():
     start = Ships(ships={"light": Ship(), "heavy": Ship()})
     windy = Ships(ships={"light": Ship(wind=0.5), "heavy": Ship(wind=0.5)})
     with pytest.warns(
-        UserWarning, match=r"ships.light.wind is 0.0 at first and 0.5 in the target, .*'rising'.*`rules`"
+        UserWarning, match=r"ships.light.wind is 0.0 at first and 0.5 in the target, .*'learnability'.*`rules`"
     ):
-        EngineerCurriculum("rising", start, target=windy)
+        EngineerCurriculum("learnability", start, target=windy)
     with pytest.warns(UserWarning, match=r"ships.light.wind is 0.0 at first .*'rules' cannot turn it"):
         EngineerCurriculum("rules", start, target=windy, editable=["ships.*.share"])
     with pytest.warns(UserWarning, match="the target has the slice 'medium', and the config has heavy, light"):
@@ -550,7 +550,7 @@ def test_a_target_that_the_engineer_never_reaches_is_said_at_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         EngineerCurriculum("rules", start, target=windy)
-        EngineerCurriculum("rising", start, target=shared)
+        EngineerCurriculum("learnability", start, target=shared)
 
 
 def test_in_print_every_stage_is_a_line():

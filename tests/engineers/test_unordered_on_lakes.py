@@ -1,4 +1,4 @@
-"""Where an order is declared, ``reader`` answers as ``rules`` does: on random reports of lakes, and on all that are stored here."""
+"""Where an order is declared, ``reader`` and ``rising`` answer as ``rules`` does: on random reports of lakes, and on all that are stored here."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ FAILURES = ("hole", "conflict", "goal_missed", "illegal_move")
 
 
 def answers(report: StageReport, current: BaseModel, editable: Any = None, **options: Any) -> list[dict[str, Any]]:
-    """The two engineers' configs, reasons and refusals; not their names."""
-    told = [engineers.make(name, **options).propose(report, current, editable) for name in ("reader", "rules")]
+    """The engineers' configs, reasons and refusals; not their names."""
+    told = [
+        engineers.make(name, **options).propose(report, current, editable) for name in ("reader", "rising", "rules")
+    ]
     return [proposal.model_dump(mode="json", exclude={"engineer"}) for proposal in told]
 
 
 def alike(*asked: Any, **options: Any) -> bool:
     """Whether they answered the same; the value says whether they changed anything."""
-    ours, theirs = answers(*asked, **options)
-    assert ours == theirs
-    return bool(ours["reasons"])
+    reader, rising, rules = answers(*asked, **options)
+    assert reader == rising == rules
+    return bool(rules["reasons"])
 
 
 def rows(rng: random.Random, names: list[str]) -> list[SliceResult]:
