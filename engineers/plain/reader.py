@@ -21,9 +21,9 @@ from engineers.knobs import find_knobs, get_or_none
 from engineers.plain.growth import Array, Belief, Evidence, Mask, believed
 from engineers.plain.shares import checked_floor
 from engineers.plain.signals import standings_of
-from engineers.plain.unordered import Parts, Reasons, UnorderedEngineer, drawn_as_target
+from engineers.plain.unordered import Parts, Reasons, UnorderedEngineer, as_hard, whole_slices
 from engineers.report import SliceResult, StageRecord, StageReport, trained_on
-from engineers.roles import SliceKnobs, find_slices
+from engineers.roles import SliceKnobs
 from engineers.tiers import Tier
 
 DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
@@ -109,7 +109,7 @@ def _shared_out(gains: Array, menu: Array, data: float) -> Any:
 
 def evidence_of(report: StageReport, current: BaseModel, slices: Sequence[SliceKnobs]) -> Evidence:
     """Doses and counts of these slices after every stage so far."""
-    whole = {piece.name: piece for piece in find_slices(find_knobs(current, ("*",)))}
+    whole = whole_slices(current)
     records = report.records()
     costs = [record.cost.get(report.unit, 0.0) for record in records]
     usual = sum(costs) / len(costs)
@@ -129,7 +129,7 @@ def evidence_of(report: StageReport, current: BaseModel, slices: Sequence[SliceK
 
 def _tables_of(record: StageRecord, piece: SliceKnobs, target: Mapping[str, Any]) -> list[Sequence[SliceResult]]:
     """Where a stage shows the slice's success on the target: in validation, and in training that is drawn as the target is, or is all there is."""
-    trained_there = drawn_as_target(record, piece, target) or not record.results
+    trained_there = as_hard(record, piece, target) or not record.results
     return [record.results, trained_on(record)] if trained_there else [record.results]
 
 

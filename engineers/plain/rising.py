@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from engineers.from_file import DATA, PLAIN, reads
-from engineers.knobs import Knob, find_knobs
+from engineers.knobs import Knob
 from engineers.plain.base import Design
 from engineers.plain.share_engineers import ShareRule
-from engineers.plain.unordered import Parts, Reasons, UnorderedEngineer, drawn_as_target
+from engineers.plain.unordered import Parts, Reasons, UnorderedEngineer, as_hard, whole_slices
 from engineers.report import SliceResult, StageRecord, StageReport, read_first
 from engineers.roles import SliceKnobs, find_slices, natural_key
 from engineers.tiers import Tier
@@ -52,11 +52,12 @@ class RisingEngineer(UnorderedEngineer):
     def divided(
         self, report: StageReport, current: BaseModel, slices: Sequence[SliceKnobs], weights: Mapping[str, float]
     ) -> tuple[Parts, Reasons]:
-        of_config = {piece.name: piece for piece in find_slices(find_knobs(current, ("*",)))}
+        of_config = whole_slices(current)
         stages = [(record, whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(of_config[piece.name], stages, report) for piece in slices}
         last = stages[-1][1]
-        reasons = {name: f"{kind}{as_shown(last.get(name), report)}" for name, kind in kinds.items()}
+        none = "" if "rising" in kinds.values() else "; nothing rises, so all are drawn as in the target"
+        reasons = {name: f"{kind}{as_shown(last.get(name), report)}{none}" for name, kind in kinds.items()}
         return shared(kinds, self.kept(report), self.flat, weights), reasons
 
     def kept(self, report: StageReport) -> float:
@@ -69,14 +70,18 @@ class RisingEngineer(UnorderedEngineer):
     def kind(
         self, piece: SliceKnobs, stages: Sequence[tuple[StageRecord, Results, Results]], report: StageReport
     ) -> str:
-        """``learnt``, ``rising`` or ``flat``, by the stages that had data of the slice: success of the last half, score of the whole."""
+        """``learnt``, ``rising`` or ``flat``: success of the last half, score of the whole.
+
+        By the stages with data of the slice at the difficulties that it had last: a harder one scores less, though more is learnt.
+        """
         name = piece.name
         seen = [(record, row[name], late[name]) for record, row, late in stages if name in late]
         if not seen:
             return "rising"
         last, row, _ = seen[-1]
+        seen = [one for one in seen if as_hard(one[0], piece, last.config)]
         successes = [late.rate(report.objective) or 0.0 for _, _, late in seen]
-        if successes[-1] >= self.learnt and (not report.target or drawn_as_target(last, piece, report.target)):
+        if successes[-1] >= self.learnt and (not report.target or as_hard(last, piece, report.target)):
             return "learnt"
         scores = [score_of(one, report) for _, one, _ in seen]
         if len(stages) == 1 or not any(scores):
@@ -136,7 +141,7 @@ def as_shown(row: SliceResult | None, report: StageReport) -> str:
     if row is None:
         return ": no data in this stage"
     score = "" if row.score is None else f", score {row.score:.2f}"
-    return f": success {row.rate(report.objective) or 0.0:.2f}{score} of {row.episodes}"
+    return f": success {row.rate(report.objective) or 0.0:.2f}{score} in {row.episodes} episodes"
 
 
 def shared(kinds: Mapping[str, str], keep: float, flat: float, weights: Mapping[str, float]) -> dict[str, float]:

@@ -64,14 +64,21 @@ class Signals:
         return f"success {rate:.2f} in training, {self.there(name):.2f} on the target"
 
 
-def signals(report: StageReport | StageRecord, objective: str, slices: Sequence[SliceKnobs]) -> Signals:
-    """The rates of one stage, under the names that the config's slices have. Only a report, which knows blind guesses, has standings."""
+def signals(
+    report: StageReport | StageRecord, objective: str, slices: Sequence[SliceKnobs], *, towards: float | None = None
+) -> Signals:
+    """The rates of one stage, under the names that the config's slices have. Only a report, which knows blind guesses, has standings.
+
+    ``towards`` is as in ``rates``.
+    """
     flat = [slice_.name for slice_ in slices] == [WHOLE]
     standings = standings_of(trained_on(report), report.blind_scores) if isinstance(report, StageReport) else {}
     if flat and standings:
         standings = {WHOLE: max(standings.values())}
     return Signals(
-        rates(trained_on(report), objective, flat=flat), rates(report.results, objective, flat=flat), standings
+        rates(trained_on(report), objective, flat=flat, towards=towards),
+        rates(report.results, objective, flat=flat, towards=towards),
+        standings,
     )
 
 
@@ -85,10 +92,13 @@ def standings_of(rows: Iterable[SliceResult], blind: Mapping[str, float]) -> dic
     return found
 
 
-def rates(results: Iterable[SliceResult], objective: str, *, flat: bool = False) -> Rates | None:
+def rates(
+    results: Iterable[SliceResult], objective: str, *, flat: bool = False, towards: float | None = None
+) -> Rates | None:
     """Shrunken rates of the objective; training draws may know it only as ``success_rate``. None without episodes.
 
-    ``flat``: the config is one slice, whatever the results' slices are called.
+    ``flat``: the config is one slice, whatever the results' slices are called. ``towards``: the rate to which few episodes
+    of a slice are drawn; by default, that of all slices.
     """
     counted = {}
     for result in results:
@@ -99,7 +109,8 @@ def rates(results: Iterable[SliceResult], objective: str, *, flat: bool = False)
     successes = sum(won for won, _ in counted.values())
     episodes = sum(played for _, played in counted.values())
     pooled = (successes + DOUBT / 2) / (episodes + DOUBT)
-    per_slice = {name: (won + LENT * pooled) / (played + LENT) for name, (won, played) in counted.items()}
+    prior = pooled if towards is None else towards
+    per_slice = {name: (won + LENT * prior) / (played + LENT) for name, (won, played) in counted.items()}
     return Rates(pooled, episodes, {WHOLE: pooled} if flat else per_slice)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import BaseModel
 
-from engineers.knobs import Knob, dump, get_or_none
+from engineers.knobs import Knob, dump, find_knobs, get_or_none
 from engineers.plain.base import Design
 from engineers.plain.rules import RulesEngineer
 from engineers.plain.signals import signals
@@ -22,7 +23,8 @@ Reasons = dict[str, str]
 class UnorderedEngineer(RulesEngineer):
     """Divides the data among the target's slices by ``divided``, if two or more have shares and no order is declared.
 
-    Difficulties move towards the target as in ``rules``.
+    Difficulties move towards the target as in ``rules``, but each by the success of its own slice: without an order, another slice says
+    little of it. A rate from few episodes is drawn to where no step is taken.
     """
 
     @abstractmethod
@@ -35,7 +37,7 @@ class UnorderedEngineer(RulesEngineer):
         slices = [piece for piece in find_slices(knobs) if piece.share is not None]
         if len(slices) < 2 or are_ordered(slices):
             return super().design(report, current, knobs)
-        design, seen = Design(), signals(report, report.objective, slices)
+        design, seen = Design(), signals(report, report.objective, slices, towards=self.thresholds.alive)
         if seen.here is None:
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
@@ -48,6 +50,14 @@ class UnorderedEngineer(RulesEngineer):
         return design
 
 
-def drawn_as_target(record: StageRecord, piece: SliceKnobs, target: Mapping[str, object]) -> bool:
-    """Whether the stage's slice had the target's difficulties."""
-    return all(get_or_none(record.config, one.path) == get_or_none(target, one.path) for one in piece.difficulties)
+def whole_slices(config: BaseModel) -> dict[str, SliceKnobs]:
+    """All slices of a config by name, each with every difficulty that holds for it: its own, and those beside the slices."""
+    knobs = find_knobs(config, ("*",))
+    slices = find_slices(knobs)
+    beside = [knob for piece in with_beside(slices, knobs)[len(slices) :] for knob in piece.difficulties]
+    return {piece.name: replace(piece, difficulties=(*piece.difficulties, *beside)) for piece in slices}
+
+
+def as_hard(record: StageRecord, piece: SliceKnobs, config: Mapping[str, object]) -> bool:
+    """Whether the stage's slice had the difficulties that it has in this config."""
+    return all(get_or_none(record.config, one.path) == get_or_none(config, one.path) for one in piece.difficulties)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 import engineers
 from engineers.plain.base import LEAST_PART
+from engineers.proposal import Proposal
 from engineers.report import SliceResult, Split, StageRecord, StageReport
 from tests.lazily import needed
 
@@ -144,21 +145,78 @@ def test_what_never_had_any_credit_cannot_be_told_from_what_has_not_begun():
     assert found["stuck"] == found["unseen"] > found["known"] * 0.99
 
 
-def test_a_slice_is_learnt_if_it_is_as_hard_as_the_target():
-    class Knobs(TaskKnobs):
-        length: int = Field(3, ge=1, le=9, description="Letters.")
+class Long(TaskKnobs):
+    length: int = Field(3, ge=1, le=9, description="Letters.")
 
-    config = config_of({name: Task(Knobs, lambda rng, knobs: ("", "")) for name in ("easy", "other")})()
-    told = report({"easy": (1.0, 1.0), "other": (0.0, 0.1)}).model_copy(
-        update={"config": config.model_dump(mode="json"), "rounds_left": 3}
-    )
-    target = config.model_dump(mode="json")
-    as_hard = engineers.make("rising").propose(told.model_copy(update={"target": target}), config).config
-    harder = {"tasks": {name: knobs | {"length": 7} for name, knobs in target["tasks"].items()}}
-    too_easy = engineers.make("rising").propose(told.model_copy(update={"target": harder}), config).config
+
+class Words(BaseModel):
+    """Two tasks, and a number beside them that makes both harder."""
+
+    noise: float = Field(0.0, ge=0.0, le=1.0, description="Part of the letters that are replaced.")
+    tasks: dict[str, Long] = {name: Long() for name in ("easy", "other")}
+
+
+def words(noise: float = 0.0, **lengths: int) -> Words:
+    return Words(noise=noise, tasks={name: Long(length=length) for name, length in lengths.items()})
+
+
+def asked_of_words(target: Words, *stages: tuple[Words, dict[str, SliceResult]]) -> Proposal[Words]:
+    """What ``rising`` answers after these stages, of each of which a config and training's results are given."""
+    records = [
+        StageRecord(stage=place, config=config.model_dump(), results=[], training_results=list(rows.values()))
+        for place, (config, rows) in enumerate(stages)
+    ]
+    told = StageReport(
+        stage=len(stages) - 1, objective="success_rate", config=records[-1].config, rounds_left=3,
+        training_results=records[-1].training_results, history=records[:-1], target=target.model_dump(),
+    )  # fmt: skip
+    return engineers.make("rising").propose(told, stages[-1][0])
+
+
+def rows_of(episodes: int = 40, **told: tuple[float, float]) -> dict[str, SliceResult]:
+    return {name: row(name, *shown, episodes=episodes) for name, shown in told.items()}
+
+
+@pytest.mark.parametrize("harder", [words(easy=7, other=7), words(noise=0.5, easy=3, other=3)])
+def test_a_slice_is_learnt_if_it_is_as_hard_as_the_target(harder):
+    """In its own knobs, and in those beside the slices."""
+    start, seen = words(easy=3, other=3), rows_of(easy=(1.0, 1.0), other=(0.0, 0.1))
+    as_hard = asked_of_words(start, (start, seen)).config
+    too_easy = asked_of_words(harder, (start, seen)).config
     assert as_hard.tasks["easy"].share < 0.2
     assert too_easy.tasks["easy"].share == too_easy.tasks["other"].share
-    assert too_easy.tasks["easy"].length > 3  # it moves towards the target as `rules` does
+    assert (too_easy.tasks["easy"].length, too_easy.noise) > (3, 0.0)  # it moves towards the target as `rules` does
+
+
+def test_a_slice_that_became_harder_is_not_flat_because_it_scores_less():
+    target = words(easy=9, other=9)
+    stages = [
+        (words(easy=length, other=9), rows_of(easy=(success, success + 0.2), other=(0.0, 0.3)))
+        for length, success in ((3, 0.6), (4, 0.5), (5, 0.4))
+    ]
+    assert asked_of_words(target, *stages).config.tasks["easy"].share > 0.9
+    still = [(words(easy=5, other=9), rows) for _, rows in stages]
+    assert asked_of_words(target, *still).config.tasks["easy"].share == 0.5
+
+
+def test_a_slice_without_success_is_made_no_harder_because_another_succeeds():
+    start, target = words(easy=3, other=3), words(easy=9, other=9)
+    seen = rows_of(episodes=400, easy=(1.0, 1.0)) | rows_of(episodes=4, other=(0.0, 0.02))
+    tasks = asked_of_words(target, *[(start, seen)] * 3).config.tasks
+    assert tasks["easy"].length > 3
+    assert tasks["other"].length == 3
+
+
+def test_its_reasons_say_what_was_seen():
+    start = words(easy=3, other=3)
+    seen = rows_of(easy=(0.9, 0.95), other=(0.0, 0.02))
+    proposed = asked_of_words(start, *[(start, seen)] * 3)
+    one, other = (change for change in proposed.reasons if change.path.endswith("share"))
+    assert (
+        one.reason
+        == "learnt: success 0.90, score 0.95 in 40 episodes; nothing rises, so all are drawn as in the target"
+    )
+    assert other.reason.startswith("flat: success 0.00, score 0.02 in 40 episodes")
 
 
 def test_the_target_says_how_slices_of_one_kind_are_drawn():
