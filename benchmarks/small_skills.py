@@ -1,6 +1,6 @@
 """What the preset ``small-skills`` teaches a real model: ``python -m benchmarks.small_skills --model FOLDER``, 20 CPU minutes without matrix units.
 
-The preset with one seed: 20 updates of Qwen2.5-Coder-0.5B by GRPO with adapters, the engineer ``reader``, and a test on the same
+The preset with one seed: 20 updates of Qwen2.5-Coder-0.5B by GRPO with adapters, its engineer, and a test on the same
 held-out questions before the first stage, after it and at the end, with the greedy reply. FOLDER is made by `envtuning weights`.
 
 One seed, whose first stage is drawn evenly, without another arm: it says nothing about engineers. With ``--rates``, even draws are trained at two
