@@ -55,9 +55,11 @@ class RisingEngineer(UnorderedEngineer):
         of_config = whole_slices(current)
         stages = [(record, whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(of_config[piece.name], stages, report) for piece in slices}
-        last = stages[-1][1]
+        _, last, late = stages[-1]
         none = "" if "rising" in kinds.values() else "; nothing rises, so all are drawn as in the target"
-        reasons = {name: f"{kind}{as_shown(last.get(name), report)}{none}" for name, kind in kinds.items()}
+        reasons = {
+            name: f"{kind}{as_shown(last.get(name), late.get(name), report)}{none}" for name, kind in kinds.items()
+        }
         return shared(kinds, self.kept(report), self.flat, weights), reasons
 
     def kept(self, report: StageReport) -> float:
@@ -136,12 +138,13 @@ def score_of(row: SliceResult, report: StageReport) -> float:
     return row.score if row.score is not None else row.rate(report.objective) or 0.0
 
 
-def as_shown(row: SliceResult | None, report: StageReport) -> str:
-    """What a stage showed of a slice, for a reason."""
-    if row is None:
+def as_shown(row: SliceResult | None, late: SliceResult | None, report: StageReport) -> str:
+    """What a stage showed of a slice, for a reason: all of it, and its last half."""
+    if row is None or late is None:
         return ": no data in this stage"
+    half = " in the last half" if late.episodes < row.episodes else ""
     score = "" if row.score is None else f", score {row.score:.2f}"
-    return f": success {row.rate(report.objective) or 0.0:.2f}{score} in {row.episodes} episodes"
+    return f": success {late.rate(report.objective) or 0.0:.2f}{half}{score} in {row.episodes} episodes"
 
 
 def shared(kinds: Mapping[str, str], keep: float, flat: float, weights: Mapping[str, float]) -> dict[str, float]:

@@ -212,11 +212,13 @@ def test_its_reasons_say_what_was_seen():
     seen = rows_of(easy=(0.9, 0.95), other=(0.0, 0.02))
     proposed = asked_of_words(start, *[(start, seen)] * 3)
     one, other = (change for change in proposed.reasons if change.path.endswith("share"))
-    assert (
-        one.reason
-        == "learnt: success 0.90, score 0.95 in 40 episodes; nothing rises, so all are drawn as in the target"
-    )
-    assert other.reason.startswith("flat: success 0.00, score 0.02 in 40 episodes")
+    drawn = "nothing rises, so all are drawn as in the target"
+    assert one.reason == f"learnt: success 0.90 in the last half, score 0.95 in 40 episodes; {drawn}"
+    assert other.reason == f"flat: success 0.00 in the last half, score 0.02 in 40 episodes; {drawn}"
+    for rows in seen.values():
+        rows.halves = []
+    whole, _ = (change for change in asked_of_words(start, *[(start, seen)] * 3).reasons if "share" in change.path)
+    assert whole.reason == f"learnt: success 0.90, score 0.95 in 40 episodes; {drawn}"
 
 
 def test_the_target_says_how_slices_of_one_kind_are_drawn():
