@@ -70,7 +70,7 @@ def runs(run, file) -> Path:
     """As a user's folder of runs looks after a comparison: a run, a comparison, and something else."""
     folder = file.parent / "runs"
     shutil.copytree(run, folder / "alone")
-    words = ("--engineers", "fixed,reader", "--seeds", 1, "--stages", 2, "--out", folder / "compare")
+    words = ("--engineers", "fixed,rising", "--seeds", 1, "--stages", 2, "--out", folder / "compare")
     code, output = called("compare", file, *words)
     assert code == 0
     assert f"started {folder / 'compare' / 'fixed' / 'seed0'}" not in output  # it shows the whole run
@@ -103,7 +103,7 @@ def test_a_comparisons_page_lies_in_its_own_folder_and_names_its_runs_by_enginee
     assert code == 0
     assert f"report: {runs / 'compare' / 'report.html'}" in output
     page = (runs / "compare" / "report.html").read_text()
-    assert "<h1>fixed/seed0 · reader/seed0</h1>" in page
+    assert "<h1>fixed/seed0 · rising/seed0</h1>" in page
     assert "test, last stage" in page
 
 
