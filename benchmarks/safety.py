@@ -2,7 +2,7 @@
 
 Preregistered. An engineer is compared with even draws (``uniform``), paired by seed, on thirteen grounds: the lakes' preset ``scripted``, the
 two development families of the exam and its family ``null``, eight small worlds of text (two of the examples, three that were written
-for this, and three that were written after ``rising`` was chosen as the default), and the newcomer's four arithmetic tasks. It is safe on a ground if the one-sided 95 % bound of the difference is above -2
+for this, and three that were written after ``steady`` was chosen as the default), and the newcomer's four arithmetic tasks. It is safe on a ground if the one-sided 95 % bound of the difference is above -2
 points. Ten seeds are played first, and ten more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided
 counts as not safe. On the newcomer's tasks it takes thirty seeds at least, none more than 10 points below even draws, and no task given up
 for good. How often one of two runs of even draws ends that far below the other is stored, too (`chance_of_worst`, added after ten seeds).
@@ -38,7 +38,7 @@ from envtuning.studies.intervals import t_mean
 KEPT = Path(__file__).parents[1] / "runs" / "safety"
 TRUSTED = ("benchmarks.newcomer", "benchmarks.safety_worlds", "examples.five_tasks", "examples.six_tasks")
 MARGIN = 0.02  # success that an engineer may lose against even draws
-ENGINEERS = ["rising"]
+ENGINEERS = ["steady"]
 ROUND, MOST = 10, 40  # seeds that are added at a time, and that a ground has at most
 LEARNER = {"kind": "lm", "options": {"layers": 1, "batch": 16, "learning_rate": 6e-3}}
 
@@ -191,7 +191,7 @@ def main() -> None:
         "--engineers",
         nargs="+",
         default=ENGINEERS,
-        help="whom to measure (rising, the default); others are stored apart",
+        help="whom to measure (steady, the default); others are stored apart",
     )
     names = [ground.name for ground in grounds()]
     parser.add_argument("--grounds", nargs="+", choices=names, default=names, metavar="GROUND", help="where (on all)")

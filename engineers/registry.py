@@ -35,6 +35,7 @@ PLAIN_ENGINEERS: dict[str, str] = {
     "learnability": "engineers.plain.share_engineers:LearnabilityEngineer",
     "reader": "engineers.plain.reader:ReaderEngineer",
     "rising": "engineers.plain.rising:RisingEngineer",
+    "steady": "engineers.plain.rising:SteadyEngineer",
     "once": "engineers.plain.rising:OnceEngineer",
     "schedule": "engineers.plain.schedule:ScheduleEngineer",
     "ladder": "engineers.plain.schedule:LadderEngineer",
@@ -57,7 +58,7 @@ BACKENDS: dict[str, str] = PLAIN_ENGINEERS | {
     "local": "engineers.backends.local:make",
 }
 
-DEFAULT_ENGINEER = "rising"
+DEFAULT_ENGINEER = "steady"
 
 NEEDS_MODEL = {
     "openai": "openai/gpt-5-mini",

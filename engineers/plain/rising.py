@@ -1,14 +1,14 @@
-"""``rising`` and ``once``: the simplest rules that read what training shows.
+"""``rising``, ``steady`` and ``once``: the simplest rules that read what training shows.
 
-``rising`` gives the data to slices whose score has left that of a blind guess: these are being learnt. ``once`` reads the first stage and no
-other.
+``rising`` gives the data to slices whose score has left that of a blind guess: these are being learnt. ``steady``, the default, takes data from
+the others step by step. ``once`` reads the first stage and no other.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -23,6 +23,17 @@ from engineers.tiers import Tier
 
 Results = dict[str, SliceResult]
 UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not known
+
+
+class Stage(NamedTuple):
+    """What a stage showed of each slice."""
+
+    record: StageRecord
+    whole: Results
+    late: Results  # the last half of the stage
+
+
+Stages = Sequence[Stage]
 
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "sure": PLAIN, "gap": PLAIN, "flat": PLAIN, "thresholds": DATA})
@@ -53,14 +64,16 @@ class RisingEngineer(UnorderedEngineer):
         self, report: StageReport, current: BaseModel, slices: Sequence[SliceKnobs], weights: Mapping[str, float]
     ) -> tuple[Parts, Reasons]:
         of_config = whole_slices(current)
-        stages = [(record, whole(record, report), results(record, report)) for record in report.records()]
+        stages = [Stage(record, whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(of_config[piece.name], stages, report) for piece in slices}
-        _, last, late = stages[-1]
+        parts = {piece.name: self.part(of_config[piece.name], stages, report) for piece in slices}
         none = "" if "rising" in kinds.values() else "; nothing rises, so all are drawn as in the target"
-        reasons = {
-            name: f"{kind}{as_shown(last.get(name), late.get(name), report)}{none}" for name, kind in kinds.items()
-        }
-        return shared(kinds, self.kept(report), self.flat, weights), reasons
+        reasons = {name: f"{kind}{as_shown(name, stages[-1], report)}{none}" for name, kind in kinds.items()}
+        return shared(kinds, parts, self.kept(report), weights), reasons
+
+    def part(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
+        """What the slice has of the data of a rising one."""
+        return self.flat if self.kind(piece, stages, report) == "flat" else 1.0
 
     def kept(self, report: StageReport) -> float:
         """The part for rehearsal: it grows with each decision."""
@@ -69,23 +82,21 @@ class RisingEngineer(UnorderedEngineer):
         done, decisions = report.stage, report.stage + report.rounds_left
         return self.keep * (1 + 2 * done / max(1, decisions - 1)) / 3
 
-    def kind(
-        self, piece: SliceKnobs, stages: Sequence[tuple[StageRecord, Results, Results]], report: StageReport
-    ) -> str:
+    def kind(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> str:
         """``learnt``, ``rising`` or ``flat``: success of the last half, score of the whole.
 
         By the stages with data of the slice at the difficulties that it had last: a harder one scores less, though more is learnt.
         """
         name = piece.name
-        seen = [(record, row[name], late[name]) for record, row, late in stages if name in late]
+        seen = [stage for stage in stages if name in stage.late]
         if not seen:
             return "rising"
-        last, row, _ = seen[-1]
-        seen = [one for one in seen if as_hard(one[0], piece, last.config)]
-        successes = [late.rate(report.objective) or 0.0 for _, _, late in seen]
-        if successes[-1] >= self.learnt and (not report.target or as_hard(last, piece, report.target)):
+        last = seen[-1]
+        seen = [stage for stage in seen if as_hard(stage.record, piece, last.record.config)]
+        successes = [stage.late[name].rate(report.objective) or 0.0 for stage in seen]
+        if successes[-1] >= self.learnt and (not report.target or as_hard(last.record, piece, report.target)):
             return "learnt"
-        scores = [score_of(one, report) for _, one, _ in seen]
+        scores = [score_of(stage.whole[name], report) for stage in seen]
         if len(stages) == 1 or not any(scores):
             return "rising"  # without any credit, what cannot be learnt looks like what has not begun
         stopped = len(scores) > 2 and scores[-1] - scores[-3] < self.gap * (1 - scores[-3])
@@ -93,8 +104,23 @@ class RisingEngineer(UnorderedEngineer):
             return "flat"
         blind = report.blind_scores.get(name, 0.0)
         level = max(blind, UNKNOWN_BLIND)
-        error = math.sqrt(level * (1 - level) / row.episodes)
+        error = math.sqrt(level * (1 - level) / last.whole[name].episodes)
         return "rising" if scores[-1] >= blind + self.sure * error else "flat"
+
+
+class SteadyEngineer(RisingEngineer):
+    """As ``rising``, but no slice loses its data at once, because one that has not begun looks like one that cannot be learnt. A flat slice
+    loses half of it for each stage in a row in which it is flat, down to ``flat``, or to its success: what succeeds can be forgotten."""
+
+    name = "steady"
+
+    def part(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
+        count = len(stages)
+        while count > 0 and self.kind(piece, stages[:count], report) == "flat":
+            count -= 1
+        last = next((stage.late[piece.name] for stage in reversed(stages) if piece.name in stage.late), None)
+        success = 0.0 if last is None else last.rate(report.objective) or 0.0
+        return max(self.flat, success, 0.5 ** (len(stages) - count))
 
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "part": PLAIN})
@@ -119,7 +145,8 @@ class OnceEngineer(ShareRule):
             piece.name: "learnt" if piece.name in known else "rising" if piece.name in chosen else "flat"
             for piece in slices
         }
-        design.share_out(slices, shared(kinds, self.keep, 0.0, dict.fromkeys(kinds, 1.0)), kinds)
+        parts = {name: 1.0 if kind == "rising" else 0.0 for name, kind in kinds.items()}
+        design.share_out(slices, shared(kinds, parts, self.keep, dict.fromkeys(kinds, 1.0)), kinds)
         return design
 
 
@@ -138,18 +165,19 @@ def score_of(row: SliceResult, report: StageReport) -> float:
     return row.score if row.score is not None else row.rate(report.objective) or 0.0
 
 
-def as_shown(row: SliceResult | None, late: SliceResult | None, report: StageReport) -> str:
+def as_shown(name: str, stage: Stage, report: StageReport) -> str:
     """What a stage showed of a slice, for a reason: all of it, and its last half."""
-    if row is None or late is None:
+    if name not in stage.whole or name not in stage.late:
         return ": no data in this stage"
+    row, late = stage.whole[name], stage.late[name]
     half = " in the last half" if late.episodes < row.episodes else ""
     score = "" if row.score is None else f", score {row.score:.2f}"
     return f": success {late.rate(report.objective) or 0.0:.2f}{half}{score} in {row.episodes} episodes"
 
 
-def shared(kinds: Mapping[str, str], keep: float, flat: float, weights: Mapping[str, float]) -> dict[str, float]:
-    """Learnt slices have ``keep`` of the data. Of the rest, a flat one has ``flat`` of what it had as a rising one. Slices of one kind
-    are drawn as their weights say.
+def shared(kinds: Mapping[str, str], parts: Mapping[str, float], keep: float, weights: Mapping[str, float]) -> Parts:
+    """Learnt slices have ``keep`` of the data; the others divide the rest by their ``parts``. Slices of one kind are drawn as their weights
+    say.
 
     Where nothing rises, all are: more data would only go to what cannot be learnt.
     """
@@ -158,9 +186,7 @@ def shared(kinds: Mapping[str, str], keep: float, flat: float, weights: Mapping[
     if "rising" not in kinds.values():
         return {name: weight / sum(even.values()) for name, weight in even.items()}
     learnt = sum(even[name] for name, kind in kinds.items() if kind == "learnt")
-    others = {
-        name: even[name] * (1.0 if kind == "rising" else flat) for name, kind in kinds.items() if kind != "learnt"
-    }
+    others = {name: even[name] * parts[name] for name, kind in kinds.items() if kind != "learnt"}
     left = 1.0 - keep if learnt else 1.0
     total = sum(others.values())
     return {name: left * others[name] / total if name in others else keep * even[name] / learnt for name in kinds}

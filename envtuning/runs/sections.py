@@ -115,7 +115,7 @@ class TraineeSpec(Named):
 class EngineerSpec(Named):
     section = "engineer"
     name: str = Field(
-        DEFAULT_ENGINEER, description="As engineers.make takes it: rising, rules, openai/…, local/…, replay/FILE."
+        DEFAULT_ENGINEER, description="As engineers.make takes it: steady, rules, openai/…, local/…, replay/FILE."
     )
     options: Annotated[Options, AfterValidator(without_secrets), _without(LOOPS_OWN)] = Field(
         default_factory=dict, description="Passed to engineers.make as keyword arguments; no keys."

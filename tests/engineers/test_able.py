@@ -12,7 +12,7 @@ from engineers import SliceResult, StageReport
 from engineers.knobs import KnobError, dump, find_knobs
 from engineers.roles import find_slices, shares_of
 
-WALKERS = ("rules", "half-success", "progress-share", "reader", "rising", "schedule")
+WALKERS = ("rules", "half-success", "progress-share", "reader", "rising", "steady", "schedule")
 ALL = ("fixed", "random", "uniform", "failure-share", "give-up", "learning-progress", "learnability", *WALKERS)
 
 

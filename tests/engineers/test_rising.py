@@ -1,4 +1,4 @@
-"""``rising`` and ``once`` on results that are written down here."""
+"""``rising``, ``steady`` and ``once`` on results that are written down here."""
 
 from __future__ import annotations
 
@@ -128,6 +128,26 @@ def test_once_reads_the_first_stage_and_no_other():
     assert first["known"] == pytest.approx(0.2, abs=0.01)
     assert first["coming"] == first["half"] > 0.3  # the first half of the others, by name
     assert first["stuck"] == first["unseen"] < 0.02
+
+
+def test_steady_takes_half_of_the_data_for_each_stage_without_a_sign():
+    """Until a slice has next to nothing; what rises again has all of it at once."""
+    told = [report(FIRST, *[SECOND] * count) for count in range(1, 7)]
+    parts = []
+    for one in told:
+        found = shares("steady", one, keep=0.2, flat=0.05)
+        parts.append(found["stuck"] / found["unseen"])
+    assert parts == pytest.approx([1 / 2, 1 / 4, 1 / 8, 1 / 16, 0.05, 0.05], rel=0.02)
+    again = shares("steady", report(FIRST, SECOND, SECOND, SECOND | {"stuck": (0.0, 0.5)}))
+    assert again["stuck"] == again["unseen"]
+
+
+def test_steady_keeps_what_a_flat_slice_can_lose():
+    """As much of a rising slice's data as it succeeds."""
+    still = SECOND | {"half": (0.4, 0.5)}
+    found = shares("steady", report(FIRST, *[still] * 6))
+    assert found["half"] == pytest.approx(0.4 * found["unseen"], rel=0.02)
+    assert found["stuck"] < 0.1 * found["unseen"]
 
 
 def test_without_scores_success_is_read():

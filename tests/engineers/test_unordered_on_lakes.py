@@ -1,4 +1,4 @@
-"""Where an order is declared, ``reader`` and ``rising`` answer as ``rules`` does: on random reports of lakes, and on all that are stored here."""
+"""Where an order is declared, ``reader``, ``rising`` and ``steady`` answer as ``rules`` does: on random reports of lakes, and on all that are stored here."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ FAILURES = ("hole", "conflict", "goal_missed", "illegal_move")
 def answers(report: StageReport, current: BaseModel, editable: Any = None, **options: Any) -> list[dict[str, Any]]:
     """The engineers' configs, reasons and refusals; not their names."""
     told = [
-        engineers.make(name, **options).propose(report, current, editable) for name in ("reader", "rising", "rules")
+        engineers.make(name, **options).propose(report, current, editable)
+        for name in ("reader", "rising", "steady", "rules")
     ]
     return [proposal.model_dump(mode="json", exclude={"engineer"}) for proposal in told]
 
 
 def alike(*asked: Any, **options: Any) -> bool:
     """Whether they answered the same; the value says whether they changed anything."""
-    reader, rising, rules = answers(*asked, **options)
-    assert reader == rising == rules
+    *others, rules = answers(*asked, **options)
+    assert others == [rules] * 3
     return bool(rules["reasons"])
 
 

@@ -163,7 +163,7 @@ def test_whenever_somebody_looks_the_same_outcomes_give_the_same_configs_and_sta
     assert seldom.state_dict() == often.state_dict()
 
 
-@pytest.mark.parametrize("name", ["rules", "reader", "rising", "learnability", "failure-share"])
+@pytest.mark.parametrize("name", ["rules", "reader", "rising", "steady", "learnability", "failure-share"])
 def test_engineers_of_the_package_make_at_least_three_configs(name):
     curriculum = EngineerCurriculum(name, Tasks(), target=Tasks(), every=60, editable=["*.share"])
     assert len(set(shares(fed(curriculum, 600)))) >= 3
