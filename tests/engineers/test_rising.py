@@ -82,6 +82,15 @@ def test_few_episodes_must_score_more_to_count_as_rising():
     assert few["coming"] == few["stuck"]
 
 
+@pytest.mark.parametrize(("score", "kind"), [(0.245, "rising"), (0.235, "flat")])
+def test_a_slice_rises_from_one_standard_error_above_a_blind_guess(score, kind):
+    """Of 100 guesses with a chance of .2 each, the standard error is .04."""
+    told = report(FIRST, FIRST, blind=0.2)
+    told.training_results = [row(name, 0.0, score if name == "half" else 0.9, 100) for name in NAMES]
+    reasons = {one.path: one.reason for one in engineers.make("rising").propose(told, CONFIG).reasons}
+    assert reasons["tasks.half.share"].startswith(kind)
+
+
 @pytest.mark.parametrize("later", [(0.0, 0.52), (0.5, 0.52)])
 def test_a_score_that_has_stopped_below_what_is_learnt_is_flat(later):
     """Whether half of every answer is right, or half of the answers by chance."""
@@ -180,8 +189,10 @@ def words(noise: float = 0.0, **lengths: int) -> Words:
     return Words(noise=noise, tasks={name: Long(length=length) for name, length in lengths.items()})
 
 
-def asked_of_words(target: Words, *stages: tuple[Words, dict[str, SliceResult]]) -> Proposal[Words]:
-    """What ``rising`` answers after these stages, of each of which a config and training's results are given."""
+def asked_of_words(
+    target: Words, *stages: tuple[Words, dict[str, SliceResult]], engineer: str = "rising"
+) -> Proposal[Words]:
+    """What the engineer answers after these stages, of each of which a config and training's results are given."""
     records = [
         StageRecord(stage=place, config=config.model_dump(), results=[], training_results=list(rows.values()))
         for place, (config, rows) in enumerate(stages)
@@ -190,7 +201,7 @@ def asked_of_words(target: Words, *stages: tuple[Words, dict[str, SliceResult]])
         stage=len(stages) - 1, objective="success_rate", config=records[-1].config, rounds_left=3,
         training_results=records[-1].training_results, history=records[:-1], target=target.model_dump(),
     )  # fmt: skip
-    return engineers.make("rising").propose(told, stages[-1][0])
+    return engineers.make(engineer).propose(told, stages[-1][0])
 
 
 def rows_of(episodes: int = 40, **told: tuple[float, float]) -> dict[str, SliceResult]:
@@ -206,6 +217,13 @@ def test_a_slice_is_learnt_if_it_is_as_hard_as_the_target(harder):
     assert as_hard.tasks["easy"].share < 0.2
     assert too_easy.tasks["easy"].share == too_easy.tasks["other"].share
     assert (too_easy.tasks["easy"].length, too_easy.noise) > (3, 0.0)  # it moves towards the target as `rules` does
+
+
+def test_a_single_slice_moves_as_with_rules():
+    alone, target = words(easy=3), words(easy=9)
+    stages = [(alone, rows_of(easy=(0.9, 0.95)))]
+    ours, theirs = (asked_of_words(target, *stages, engineer=name) for name in ("rising", "rules"))
+    assert ours.config == theirs.config != alone
 
 
 def test_a_slice_that_became_harder_is_not_flat_because_it_scores_less():

@@ -47,6 +47,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/engineers/test_plain.py",
         "tests/engineers/test_registry.py",
     ),
+    "engineers/plain/rising.py": ("tests/engineers/test_rising.py", "tests/engineers/test_unordered_on_lakes.py"),
+    "engineers/plain/unordered.py": ("tests/engineers/test_rising.py", "tests/engineers/test_reader.py"),
     "engineers/backends": (
         "tests/engineers/backends/test_network_rules.py",
         "tests/engineers/backends/test_retrying.py",
