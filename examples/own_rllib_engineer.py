@@ -59,8 +59,8 @@ class Walk(gym.Env):
 
 def main(iterations=12, num_env_runners=0):
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # it warns of its own renamings
-    # About six questions will be asked in 12 iterations: `max_questions` tells `rising` how long training is.
-    curriculum = EngineerCurriculum("rising", Sides(), target=Sides(), every=150, max_questions=6)
+    # About six questions will be asked in 12 iterations: `max_questions` tells `steady` how long training is.
+    curriculum = EngineerCurriculum("steady", Sides(), target=Sides(), every=150, max_questions=6)
     settings = PPOConfig().environment(Walk, env_config={"config": Sides()})  # a class needs no registration
     settings = settings.env_runners(num_env_runners=num_env_runners, num_envs_per_env_runner=8)
     settings = settings.training(lr=1e-3, train_batch_size_per_learner=1024, minibatch_size=256, num_epochs=4)

@@ -27,7 +27,7 @@ def train(model: str, steps: int = 20, every: int = 320, **settings: Any) -> tup
     world = make_world("small-skills")
     config = world.config_type()  # every task, with equal shares
     prompts = TextPrompts(world, config)
-    curriculum = EngineerCurriculum("rising", config, target=config, every=every, editable=["tasks.*.share"])
+    curriculum = EngineerCurriculum("steady", config, target=config, every=every, editable=["tasks.*.share"])
     callback = TRLCurriculumCallback(prompts, curriculum)
     trainer = GRPOTrainer(
         model,

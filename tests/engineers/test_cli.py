@@ -233,7 +233,7 @@ def test_propose_lists_what_changes_and_nothing_else(tmp_path):
     assert [row.split() for row in rows] == [["slices.3.share", f"{was:g}", "→", "0.5", "more", "small", "lakes"]]
 
 
-@pytest.mark.parametrize("engineer", ["fixed", "rules", "reader", "uniform", "random", "rising"])
+@pytest.mark.parametrize("engineer", ["fixed", "rules", "reader", "uniform", "random", "rising", "steady"])
 def test_no_engineer_lists_a_knob_that_stays(engineer, run):
     shown = run("propose", "--report", REPORT, "--engineer", engineer).stdout
     rows = [line.split() for line in shown.splitlines() if "→" in line]
@@ -257,7 +257,7 @@ def test_what_is_given_reaches_the_engineer_and_what_is_not_does_not(run, tmp_pa
     more = ("--transcript", tmp_path / "t.jsonl", "--option", "timeout=60", "--option", "seed=9", "--engineer", "x")
     run("propose", "--report", REPORT, *words, *more)
     assert asked == [
-        ("rising", {"seed": 0, "max_attempts": 3}),
+        ("steady", {"seed": 0, "max_attempts": 3}),
         ("x", ASKED | {"seed": 9, "transcript": tmp_path / "t.jsonl", "timeout": 60}),
     ]
 

@@ -34,7 +34,7 @@ def test_the_preset_runs_with_a_model_of_one_s_own(model, tmp_path, monkeypatch)
     state = RunLog.open("run").state
     first, second = state.stages
     assert first.done.trained["samples"] == second.done.trained["samples"] == 64
-    assert second.chosen.engineer == "rising"
+    assert second.chosen.engineer == "steady"
     assert not second.chosen.proposal.fallback
     assert {row.name for row in first.report.training_results} <= set(make_world("small-skills").tasks)
     assert sum(row.episodes for row in state.test.start) == sum(row.episodes for row in state.test.last) == 2 * 18

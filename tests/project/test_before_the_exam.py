@@ -95,7 +95,7 @@ def test_the_section_has_the_arms_on_the_text_tasks():
 def test_what_is_said_of_simulated_learners_is_stored():
     figures = stored("reader")["figures"]
     said = {rival: in_points(found) for rival, found in figures["over_all_families"].items()}
-    page = text_of("docs/reader.md")
+    page = text_of("docs/default.md")
     assert all(f"{said[rival]} points above" in page for rival in ("best open loop", "failure, focused"))
     assert said["best open loop"] in SECTION
     below_it = [study["family"] for study in figures["studies"] if study["beyond"]["failure, focused"]["mean"] < -0.01]
@@ -103,7 +103,7 @@ def test_what_is_said_of_simulated_learners_is_stored():
     [study] = [study for study in figures["studies"] if study["family"] in below_it]
     lost = -100 * fmean(study["gains"]["failure, focused"])
     assert f"in one family {lost:.1f} points below it (commit `{stored('reader')['commit']}`)" in text_of(
-        "docs/reader.md"
+        "docs/default.md"
     )
 
 

@@ -23,7 +23,7 @@ from envtuning.studies.intervals import Interval, half_width, t_mean
 from envtuning.studies.preregistered import load_study
 
 README = Path(__file__).parents[2] / "README.md"
-READER = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").replace("**", "").split())
+READER = " ".join((README.parent / "docs" / "default.md").read_text(encoding="utf-8").replace("**", "").split())
 
 
 def says(words: str) -> bool:

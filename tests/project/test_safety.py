@@ -14,7 +14,7 @@ from engineers.shared import own
 from envtuning.studies.study import raise_unless_comparable
 
 EVEN = [0.5] * 10
-PAGE = Path(__file__).parents[2] / "docs" / "reader.md"
+PAGE = Path(__file__).parents[2] / "docs" / "default.md"
 
 
 def alternating(middle: float, aside: float) -> list[float]:

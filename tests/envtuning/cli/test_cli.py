@@ -70,7 +70,7 @@ def runs(run, file) -> Path:
     """As a user's folder of runs looks after a comparison: a run, a comparison, and something else."""
     folder = file.parent / "runs"
     shutil.copytree(run, folder / "alone")
-    words = ("--engineers", "fixed,rising", "--seeds", 1, "--stages", 2, "--out", folder / "compare")
+    words = ("--engineers", "fixed,steady", "--seeds", 1, "--stages", 2, "--out", folder / "compare")
     code, output = called("compare", file, *words)
     assert code == 0
     assert f"started {folder / 'compare' / 'fixed' / 'seed0'}" not in output  # it shows the whole run
@@ -86,7 +86,7 @@ def test_all_that_lies_in_a_folder_of_runs_may_be_given(command, runs):
     code, output = called(command, *sorted(runs.iterdir()))
     assert code == 0
     assert f"{runs / 'notes'} is not a run: skipped" in output
-    shown = {"report": "report: ", "show": "engineer rising: ", "tensorboard": "event files: "}[command]
+    shown = {"report": "report: ", "show": "engineer steady: ", "tensorboard": "event files: "}[command]
     assert output.count(shown) == {"report": 1, "show": 2, "tensorboard": 3}[command]
 
 
@@ -94,7 +94,7 @@ def test_a_comparisons_folder_stands_for_its_engineers_runs(runs):
     code, output = called("show", runs / "compare")
     assert code == 0
     assert "engineer fixed: " in output
-    assert "engineer rising: " in output
+    assert "engineer steady: " in output
     assert "stopped" not in output  # the shared first stage is no run of its own
 
 
@@ -103,7 +103,7 @@ def test_a_comparisons_page_lies_in_its_own_folder_and_names_its_runs_by_enginee
     assert code == 0
     assert f"report: {runs / 'compare' / 'report.html'}" in output
     page = (runs / "compare" / "report.html").read_text()
-    assert "<h1>fixed/seed0 · rising/seed0</h1>" in page
+    assert "<h1>fixed/seed0 · steady/seed0</h1>" in page
     assert "test, last stage" in page
 
 
@@ -233,7 +233,7 @@ def test_watching_keeps_the_table_until_nobody_works_on_the_run_any_more(file, t
     code, output = called("show", run.path, "--watch")
     worker.join()
     assert code == 0
-    assert "3 rising" in output
+    assert "3 steady" in output
     assert "stopped" not in output
 
 

@@ -131,12 +131,12 @@ def made(monkeypatch) -> list[tuple[str, Any, Any]]:
 @pytest.mark.parametrize(
     ("words", "folders"),
     [
-        ([], ["runs/scripted-rising-seed0"]),
+        ([], ["runs/scripted-steady-seed0"]),
         (["--out", "x"], ["x"]),
-        (["--seeds", "2"], ["runs/scripted-rising-seed0", "runs/scripted-rising-seed1"]),
-        (["--seeds", "3,5", "--out", "x"], ["x/scripted-rising-seed3", "x/scripted-rising-seed5"]),
+        (["--seeds", "2"], ["runs/scripted-steady-seed0", "runs/scripted-steady-seed1"]),
+        (["--seeds", "3,5", "--out", "x"], ["x/scripted-steady-seed3", "x/scripted-steady-seed5"]),
         (["--seeds", "3,", "--out", "x"], ["x"]),
-        (["--set", "seed=4"], ["runs/scripted-rising-seed4"]),
+        (["--set", "seed=4"], ["runs/scripted-steady-seed4"]),
         (["--engineer", "fixed"], ["runs/scripted-fixed-seed0"]),
     ],
 )

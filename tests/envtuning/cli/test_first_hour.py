@@ -46,7 +46,7 @@ def test_what_no_engineer_of_the_run_can_turn_is_said_before_it(command, tmp_pat
         said = called("run", "scripted", *settings(*rules), "--out", tmp_path / "run")
     elif command == "compare":
         said = called(
-            "compare", "scripted", "--seeds", 1, "--engineers", "rising", *settings(*rules), "--out", tmp_path / "c"
+            "compare", "scripted", "--seeds", 1, "--engineers", "steady", *settings(*rules), "--out", tmp_path / "c"
         )
     else:
         spec = load_spec(
@@ -54,10 +54,10 @@ def test_what_no_engineer_of_the_run_can_turn_is_said_before_it(command, tmp_pat
             changes=dict(setting.split("=") for setting in SMALL[4:]) | {"stages.0.config.collisions": "block"},
         )
         file.write_text(spec.model_dump_json(by_alias=True))
-        study = {"name": "s", "question": "?", "preset": str(file), "seeds": [0], "arms": {"a": {"engineer": "rising"}}}
+        study = {"name": "s", "question": "?", "preset": str(file), "seeds": [0], "arms": {"a": {"engineer": "steady"}}}
         (tmp_path / "study.json").write_text(json.dumps(study))
         said = called("compare", tmp_path / "study.json", "--out", tmp_path / "s")
-    note = re.search(r"note: collisions .*'block'.*'end'.*'rising'.*", said)
+    note = re.search(r"note: collisions .*'block'.*'end'.*'steady'.*", said)
     assert note is not None, said
     assert note.start() < said.index("stage 0")
 
@@ -104,7 +104,7 @@ def test_a_slice_of_the_target_that_no_stage_begins_with_is_said_before_the_run(
 def test_a_file_may_write_an_engineer_a_trainee_and_a_world_by_their_names_alone(tmp_path):
     plain = preset_text("scripted").replace("{kind: scripted}", "scripted")
     assert plain != preset_text("scripted")
-    (tmp_path / "scripted.yaml").write_text(plain + "world: lakes\nengineer: rising\n")
+    (tmp_path / "scripted.yaml").write_text(plain + "world: lakes\nengineer: steady\n")
     assert load_spec(tmp_path / "scripted.yaml") == load_spec("scripted")
 
 

@@ -663,11 +663,11 @@ def test_its_timeout_is_also_the_models_own(monkeypatch):
 
 
 def test_a_state_says_which_engineer_wrote_it():
-    state = EngineerCurriculum("rising", Tasks(), every=5).state_dict()
+    state = EngineerCurriculum("steady", Tasks(), every=5).state_dict()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        EngineerCurriculum("rising", Tasks(), every=5).load_state_dict(state)
-    with pytest.warns(UserWarning, match="^the engineer 'rising' wrote this state, and half-success continues it$"):
+        EngineerCurriculum("steady", Tasks(), every=5).load_state_dict(state)
+    with pytest.warns(UserWarning, match="^the engineer 'steady' wrote this state, and half-success continues it$"):
         EngineerCurriculum("half-success", Tasks(), every=5).load_state_dict(state)
 
 

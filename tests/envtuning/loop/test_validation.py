@@ -155,7 +155,7 @@ def test_a_report_holds_every_section_and_survives_json(run):
     assert {row.name for row in report.own_config_results} <= {"3", "4", "5"}
     assert [record.stage for record in report.history] == [0, 1]
     assert report.history[0].engineer == "default"
-    assert report.history[1].engineer == "rising"
+    assert report.history[1].engineer == "steady"
     assert report.history[1].config == run.state.stages[1].report.config
     played = {"idle_steps", "episode_length", "collisions", "collisions_avoided"}
     assert played <= set(report.behaviour["4"])

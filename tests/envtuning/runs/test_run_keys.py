@@ -34,7 +34,7 @@ def test_what_a_file_need_not_say():
         "unit": "env_steps",
         "total": None,
         "trainee": {"kind": "rllib", "options": {}},
-        "engineer": {"name": "rising", "options": {}, "timeout": 90_000.0},
+        "engineer": {"name": "steady", "options": {}, "timeout": 90_000.0},
         "editable": None,
         "suites": {
             "validation_per_slice": 50,
