@@ -13,6 +13,7 @@ import pytest
 from benchmarks import reading
 from benchmarks._points import in_points
 from benchmarks._record import RESULTS
+from engineers.model.transcript import read_transcript
 from envtuning.runs.spec import load_spec
 from envtuning.studies.intervals import t_mean
 from envtuning.studies.preregistered import load_study
@@ -282,3 +283,18 @@ def test_the_runs_of_one_long_stage_are_those_that_are_stored():
         beta = f"{row['beta']:g}".removeprefix("0") or "0"
         assert f"| {beta} | {cells(row['reward'])} | {cells(row['entropy'])} | {row['collapsed at']} |" in PAGE
         assert fmean(row["reward"][-10:]) > fmean(row["reward"][:10])
+
+
+def test_no_answer_of_a_small_model_changes_the_config():
+    """By the twelve stored answers themselves: each names a share's value as it stands in its question."""
+    figures = stored("checkpoint_engineer")
+    answers = read_transcript(ROOT / "benchmarks" / "checkpoint_transcripts")
+    assert len(answers) == sum(len(figures[who]["answers"]) for who in ("base", "checkpoint")) == 12
+    for answer in answers:
+        (change,) = json.loads(answer.reply)["changes"]
+        task = change["path"].split(".")[1]
+        question = answer.messages[-1]["content"]
+        config = next(json.loads(line) for line in reversed(question.splitlines()) if line.startswith('{"tasks"'))
+        assert change["value"] == config["tasks"][task]["share"] == 1.0
+    assert not any(row["changes"] for who in ("base", "checkpoint") for row in figures[who]["answers"])
+    assert "All twelve answers keep the config as it is" in PAGE
