@@ -21,7 +21,7 @@ from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, WITH_CASES, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
 from engineers.proposal import Proposal
-from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make
+from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make, what_it_does
 from engineers.report import EXAMPLE_REPORT, StageReport
 from engineers.shared import own
 from engineers.shared.counts import apart, counted, money
@@ -143,11 +143,15 @@ def prompt(
 
 @app.command(name="list")
 def list_engineers() -> None:
-    """List all engineers and how to name them."""
-    table = Table("name", box=None, header_style="bold")
-    table.add_column("made by", overflow="fold")  # a name that is cut cannot be imported
-    for backend, factory in available().items():
-        table.add_row(f"[cyan]{escape(NEEDS_MODEL.get(backend, backend))}[/]", escape(factory))
+    """List all engineers, how to name them, and what they do."""
+    table = Table(box=None, header_style="bold")
+    table.add_column("name", overflow="fold")  # what is cut cannot be typed
+    table.add_column("what it does", overflow="fold")
+    for backend in available():
+        default = "The default. " if backend == DEFAULT_ENGINEER else ""
+        table.add_row(
+            f"[cyan]{escape(NEEDS_MODEL.get(backend, backend))}[/]", escape(f"{default}{what_it_does(backend)}")
+        )
     out.print(table)
 
 

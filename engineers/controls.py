@@ -94,13 +94,13 @@ def read_run(path: Path) -> list[StageReport]:
 
 
 def make_average(engineer: str, *, reports: str | Path, **options: Any) -> ControlledEngineer:
-    """``average/ENGINEER``, with the outcomes in the file ``reports``."""
+    """A control: ENGINEER sees the mean outcomes of other runs, from the file ``reports``."""
     return average(registry.named_in_a_file(engineer, options), read_run(Path(reports)))
 
 
 @reads({"permutation": PLAIN})
 def make_permuted(engineer: str, *, permutation: int = 0, **options: Any) -> ControlledEngineer:
-    """``permuted/ENGINEER``, with the slices exchanged by the permutation of this number."""
+    """A control: ENGINEER sees its outcomes under the names of other slices, exchanged by the permutation of this number."""
     return permuted(registry.named_in_a_file(engineer, options), permutation)
 
 

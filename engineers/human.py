@@ -215,7 +215,7 @@ def make(
     space: Space | None = None,
     say: Callable[[str], object] | None = None,
 ) -> HumanEngineer:
-    """``human`` works in the folder ``desk`` (inside a run, ``RUN/desk``); ``human/FOLDER`` works in FOLDER."""
+    """Asks a person, by a file. ``human`` works in the folder ``desk`` (inside a run, ``RUN/desk``); ``human/FOLDER`` works in FOLDER."""
     return HumanEngineer(
         model or desk,
         timeout=timeout,

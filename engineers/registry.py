@@ -6,6 +6,7 @@ An engineer of your own needs no name: ``package.module:factory`` or ``package.m
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -204,6 +205,14 @@ def require_common(engineer: str, unused: Mapping[str, Any]) -> None:
 def available() -> dict[str, str]:
     """Every backend's name and the ``module:factory`` that makes it, third parties' included."""
     return BACKENDS | {name: point.value for name, point in _third_parties().items() if name not in BACKENDS}
+
+
+def what_it_does(backend: str) -> str:
+    """The first sentence about an engineer of this package; of a third party's, which is not imported for this, where it is."""
+    if backend not in BACKENDS:
+        return available()[backend]
+    said = inspect.cleandoc(object_at(BACKENDS[backend]).__doc__ or "").replace("``", "")
+    return " ".join(re.split(r"(?<=\.)\s", said)[0].split())
 
 
 def _factory(name: str) -> Callable[..., Engineer]:

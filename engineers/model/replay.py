@@ -92,4 +92,5 @@ def make(
     guard: Guard = NO_GUARD,
     space: Space | None = None,
 ) -> ReplayEngineer:
+    """Replays recorded answers, without keys or a network."""
     return ReplayEngineer(Path(model), transcript=transcript, guard=guard, space=space)

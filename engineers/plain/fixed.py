@@ -13,7 +13,7 @@ from engineers.tiers import Tier
 
 
 class FixedEngineer(PlainEngineer):
-    """Proposes the current config."""
+    """Keeps the current config."""
 
     name = "fixed"
     tier = Tier.NOTHING

@@ -25,7 +25,7 @@ LIMITS = Thresholds()  # thresholds of learnable and of dead, as in ``rules``
 
 
 class HalfSuccessEngineer(Walker):
-    """Without a target, it keeps difficulties and weights the slices by their success in training."""
+    """Moves to where half of the episodes should succeed. Without a target, it keeps difficulties and weights the slices by their success in training."""
 
     name = "half-success"
     tier = Tier.SLICE_SUCCESS

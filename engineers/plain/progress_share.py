@@ -28,7 +28,7 @@ SETTLED = 0.5  # part of the rounds that is spent on the target's own difficulti
 
 
 class ProgressShareEngineer(Walker):
-    """Progress is the change of a slice's rate between stages, in training or else on validation; only what exceeds one standard error counts.
+    """Divides the data by learning progress. Progress is the change of a slice's rate between stages, in training or else on validation; only what exceeds one standard error counts.
 
     It is computed from the report's history alone. Without a target, difficulties stay as they are.
     """

@@ -18,7 +18,7 @@ DRAWS = 20  # draws of one slice until the generator accepts one; after them the
 
 
 class RandomEngineer(PlainEngineer):
-    """Numbers are uniform over their range, choices over their options; nulls and free texts are left alone.
+    """Draws a config by chance. Numbers are uniform over their range, choices over their options; nulls and free texts are left alone.
 
     With a ``feasible`` hook slices are drawn one after the other, each until the whole can be drawn, so that one
     impossible slice does not change the others.

@@ -35,7 +35,7 @@ DIGITS = 9  # precision of comparisons between gains, so that the order of addit
 
 @reads({"floor": PLAIN, "thresholds": DATA})
 class ReaderEngineer(UnorderedEngineer):
-    """``floor`` is the part of the data that all slices of the target get alike; ``thresholds`` are those of ``rules``, and
+    """Gives data where the target should gain most, by estimates of how each slice learns. ``floor`` is the part of the data that all slices of the target get alike; ``thresholds`` are those of ``rules``, and
     matter only if slices have an order."""
 
     name = "reader"

@@ -38,7 +38,7 @@ Stages = Sequence[Stage]
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "sure": PLAIN, "gap": PLAIN, "flat": PLAIN, "thresholds": DATA})
 class RisingEngineer(UnorderedEngineer):
-    """``learnt`` is the success from which a slice is only rehearsed; these have a third of ``keep`` of the data at first and ``keep`` in
+    """Trains the slices whose score rises above a blind guess, and rehearses those that are learnt. ``learnt`` is the success from which a slice is only rehearsed; these have a third of ``keep`` of the data at first and ``keep`` in
     the last stage, because what is forgotten early comes back. A slice rises if its score is ``sure`` standard errors above a blind guess, or
     in the first stage, unless two stages have closed less than ``gap`` of what it lacked. Any other has ``flat`` of a rising one's data.
     Where nothing rises, the data is divided as in the target. ``thresholds`` are those of ``rules``, for difficulties and ordered slices.
@@ -109,7 +109,7 @@ class RisingEngineer(UnorderedEngineer):
 
 
 class SteadyEngineer(RisingEngineer):
-    """As ``rising``, but no slice loses its data at once, because one that has not begun looks like one that cannot be learnt. A flat slice
+    """As ``rising``, but no slice loses its data at once. One that has not begun looks like one that cannot be learnt. So a flat slice
     loses half of it for each stage in a row in which it is flat, down to ``flat``, or to its success: what succeeds can be forgotten."""
 
     name = "steady"
@@ -125,7 +125,7 @@ class SteadyEngineer(RisingEngineer):
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "part": PLAIN})
 class OnceEngineer(ShareRule):
-    """Slices with a success of ``learnt`` in the first stage keep a part ``keep`` of the data; ``part`` of the others, the first by
+    """Reads the first stage and no other. Slices with a success of ``learnt`` in the first stage keep a part ``keep`` of the data; ``part`` of the others, the first by
     name, gets the rest to the end."""
 
     name = "once"

@@ -70,7 +70,7 @@ class Thresholds(BaseModel):
 
 @reads({"thresholds": DATA})
 class RulesEngineer(Walker):
-    """Generic over configs with slices and without (see ``engineers.roles``). Without a target, it moves towards the hard
+    """Moves to the target step by step, as fast as success allows. It is generic over configs with slices and without (see ``engineers.roles``). Without a target, it moves towards the hard
     end of every difficulty's range, by half of the difference between success in training and in validation. ``thresholds`` are
     those of ``Thresholds`` that differ from the defaults."""
 

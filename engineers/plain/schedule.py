@@ -18,7 +18,7 @@ from engineers.tiers import Tier
 
 @reads({"parts": PLAIN})
 class ScheduleEngineer(Walker):
-    """After stage i it has moved ``parts[i]`` of the way from the first stage's config to the target; after the last, all.
+    """Moves to the target in steps that are listed before the run. After stage i it has moved ``parts[i]`` of the way from the first stage's config to the target; after the last, all.
 
     Without a target, it proposes the current config.
     """
@@ -49,7 +49,7 @@ class ScheduleEngineer(Walker):
 
 
 class LadderEngineer(ScheduleEngineer):
-    """A schedule of three rungs, unless others are given."""
+    """Moves to the target in three steps, unless others are listed."""
 
     name = "ladder"
 

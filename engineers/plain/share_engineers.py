@@ -71,7 +71,7 @@ class ShareEngineer(ShareRule):
 
 
 class FailureShareEngineer(ShareEngineer):
-    """By how often a slice fails. It only measures low success, like a thermometer, so it gives the most data to slices that can never be
+    """Divides the data by how often a slice fails. It only measures low success, like a thermometer, so it gives the most data to slices that can never be
     learnt. Each rate of the last stage is drawn towards that of all slices, the more the fewer episodes it has.
     """
 
@@ -87,7 +87,7 @@ class FailureShareEngineer(ShareEngineer):
 
 
 class GiveUpEngineer(ShareEngineer):
-    """By failures too, but without data for slices that never succeed and have not moved for two stages."""
+    """Divides the data by failures, but without data for slices that never succeed and have not moved for two stages."""
 
     name = "give-up"
 
@@ -98,7 +98,7 @@ class GiveUpEngineer(ShareEngineer):
 
 
 class LearningProgressEngineer(ShareEngineer):
-    """Teacher-student curriculum: by the size of the last changes, older ones fading."""
+    """Divides the data as a teacher-student curriculum: by the size of the last changes, older ones fading."""
 
     name = "learning-progress"
 
@@ -111,7 +111,7 @@ class LearningProgressEngineer(ShareEngineer):
 
 
 class LearnabilityEngineer(ShareEngineer):
-    """Sampling for learnability: by p(1 - p)."""
+    """Divides the data by learnability, p(1 - p)."""
 
     name = "learnability"
 

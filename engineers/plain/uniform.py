@@ -19,7 +19,7 @@ from engineers.tiers import Tier
 
 
 class UniformEngineer(PlainEngineer):
-    """Equal shares, every other bounded number spread evenly; choices, nulls' alternatives and texts stay."""
+    """Covers the whole space evenly: equal shares, every other bounded number spread over its range; choices, nulls' alternatives and texts stay."""
 
     name = "uniform"
     tier = Tier.NOTHING

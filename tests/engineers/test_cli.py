@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from engineers import cli
 from engineers.model.prompt import Prompt
 from engineers.proposal import Change, Proposal, Usage
+from engineers.registry import BACKENDS, what_it_does
 from engineers.report import StageReport
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +92,15 @@ def test_list_names_every_engineer(run):
 
     listed = run("list").stdout
     assert all(name in listed for name in available())
-    assert "…" not in listed  # a path that is cut cannot be imported
+    assert "…" not in listed  # what is cut cannot be typed
+    assert re.search(r"steady +The default\. As rising, but", listed)
+
+
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+def test_the_list_says_in_a_sentence_what_each_engineer_does(backend):
+    """Its first, which names no option and ends."""
+    said = what_it_does(backend)
+    assert re.fullmatch(r"[A-Z].{15,150}[.]", said), said
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ def third_party(monkeypatch):
 
 def test_third_parties_join_by_an_entry_point(third_party):
     assert available()["acme"] == f"{__name__}:acme"
+    assert registry.what_it_does("acme") == f"{__name__}:acme"  # where it is: to list it does not import it
     assert isinstance(engineers.make("acme/anything"), FixedEngineer)
     with pytest.raises(UnknownEngineer, match="acme"):
         engineers.make("nobody")
