@@ -51,5 +51,5 @@ def _stuck(
     also = f" (nor {', '.join([*stuck][1:]):.200})" if more else ""
     return (
         f"{one}, and engineer {engineer.name!r} cannot turn it{also}, so no stage trains on the target's value; begin with that value, or "
-        "let an engineer turn it (`editable`, or another engineer: `rules` and `rising` turn all numbers with a range)"
+        "let an engineer turn it (`editable`, or another engineer: `rules` and `steady` turn all numbers with a range)"
     )

@@ -43,7 +43,7 @@ Engineer = Annotated[
     str | None,
     typer.Option(
         callback=trust_engineers,
-        help="The engineer, which writes the next config: rising, rules, fixed, random, uniform, openai/MODEL, local/MODEL, …",
+        help="The engineer, which writes the next config: steady, rules, fixed, random, uniform, openai/MODEL, local/MODEL, …",
     ),
 ]
 Settings = Annotated[
