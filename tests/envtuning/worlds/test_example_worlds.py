@@ -60,6 +60,32 @@ def test_the_pages_python_runs():
         exec(compile(block, "docs/worlds.md", "exec"), namespace)
 
 
+def test_the_pages_own_score_is_that_of_every_training_episode():
+    """Of two cars that miss the flag, the one that came nearer scores more."""
+    shown = re.findall(r"```python\n(.*?)```", WORLDS_PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = [one for one in shown if "score_in_words" in one]
+    namespace: dict = {}
+    exec(compile(block, "docs/worlds.md", "exec"), namespace)
+    world = namespace["ScoredHills"]()
+    config = world.config_type(hills={100: {}})
+    check_world(world, config)
+    env = world.make_env(config, exclude=(), capacity=world.capacity([config]), seed=0)
+
+    def outcome(act):
+        observation, _ = env.reset(seed=1)
+        ended = False
+        while not ended:
+            observation, _, terminated, truncated, info = env.step(act(observation))
+            ended = terminated or truncated
+        return world.outcome(info)
+
+    standing, pushing = outcome(lambda seen: 1), outcome(lambda seen: 2)
+    swinging = outcome(lambda seen: 2 if seen[1] > 0 else 0)
+    assert [one.success for one in (standing, pushing, swinging)] == [False, False, True]
+    assert 0 <= standing.score < pushing.score < swinging.score == 1
+    assert world.about.score_in_words
+
+
 def test_it_runs_and_has_a_page(example, tmp_path):
     budgets = {f"stages.{number}.budget": 4_000 for number in range(2)}
     page = example.main("uniform", str(tmp_path / "run"), stages=2, **SHORT, **budgets)
