@@ -16,7 +16,7 @@ the commit, the machine and the versions. A `+` after a commit means uncommitted
 Some figures are older than the current code. Their commands are those of their commits: what was `benchmarks.study NAME` is
 `envtuning compare benchmarks/preregistered/NAME.yaml` today, and what was `benchmarks.engineers` is `envtuning compare`. `envtuning exam`
 replaces `benchmarks.gate`, `benchmarks.gate_engineers`, `benchmarks.gate_cost`, `benchmarks.gate_training` and `benchmarks.reader`;
-nothing replaces `benchmarks.readers`. The tables of the
+nothing replaces `benchmarks.readers`. In the stored studies, every stage drew a probe and paid for it. Today, trainees that give outcomes draw none, so presets spend differently now. The tables of the
 studies are made again from the stored outcomes (`python -m benchmarks.store NAME --redraw`). Their intervals are now Student's t; when the studies were published they were by bootstrap.
 
 `half-success` and `progress-share` were called `learnability` and `bandit`, and still are in the studies' pictures. An earlier version of these two
