@@ -171,7 +171,7 @@ def _words(
     slices = dict.fromkeys([*asked, *(row.name for stage in told_stages for row in stage.training_results)])
     past = report.records() if context.history != "none" else [now]
     starved = figures.starved(past, objective) if context.metrics else []
-    quarters_of, quarters = figures.quarters(report.training, objective)
+    where, quarters = figures.quarters(report.training, objective)
     several_kinds = len({kind for stage in told_stages for row in stage.results for kind in row.failures}) > 1
     stats, alike = split_stats(material.environment_stats, asked)
     return {
@@ -184,8 +184,9 @@ def _words(
         "stages": stages,
         "gain": figures.typical_gain(stages) if len(stages) > 1 else 0.0,
         "chance": figures.chance(stages),
-        "quarters": quarters,
-        "quarters_of": quarters_of,
+        "quarters": quarters if where == "on validation" else [],
+        # Training's outcomes have halves by slice, which say more than a curve over all slices.
+        "training_quarters": quarters if where == "in training" and not report.training_results else [],
         "splits": material.splits,
         "in_interval": figures.in_interval,
         "outcomes": _outcomes(report, told_stages, past, slices, with_failures=context.failures),

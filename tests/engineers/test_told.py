@@ -77,7 +77,9 @@ def test_each_slice_and_all_together_have_their_counts_and_their_interval(told, 
         assert f"{row.failures['burnt']} burnt" in line
         assert "gap" not in line, "put aside"
     assert lines[2] == "- all slices, weighed by the target: 0.50 ± 0.08"
-    assert counts(next(line for line in table.splitlines() if "probe" in line)) == [(18, 20)]
+    assert "probe" not in table
+    own = section(text_of(told, kitchen), "What training showed")
+    assert counts(next(line for line in own.splitlines() if "probe" in line)) == [(18, 20)]
 
 
 def test_all_slices_are_weighed_by_the_target_however_much_was_played():
@@ -114,6 +116,24 @@ def test_the_curve_within_a_stage_is_told_by_quarters_where_it_has_as_many_point
     assert figures.quarters({"valid_rate_curve": [0.1], "success_rate_curve": [0.2] * 3}, "valid_rate") == ("", [])
     line = next(line for line in text_of(told, kitchen).splitlines() if "quarters" in line)
     assert [float(number) for number in re.findall(r"\d\.\d+", line)] == [0.1, 0.3, 0.5, 0.7]
+
+
+def test_a_curve_stands_with_the_results_that_it_is_of(told, kitchen):
+    text = text_of(told, kitchen)
+    line = "Success in training within this stage, over its own mix of slices, by quarters"
+    assert line in section(text, "What training showed")
+    assert text.count("quarters") == 1
+    assert "in training" not in section(text, "Results on validation")
+    inside = told.model_copy(update={"training": {**told.training, "valid_rate_curve": [0.0, 0.1, 0.2, 0.6]}})
+    text = text_of(inside, kitchen)
+    assert "Success on validation within this stage, by quarters" in section(text, "Results on validation")
+    assert text.count("quarters") == 1
+
+
+def test_beside_training_s_outcomes_by_slice_a_probe_stands_and_no_curve(told, kitchen):
+    text = text_of(told.model_copy(update={"training_results": rows(soup=0.7)}), kitchen)
+    assert "On a probe of what it trained on: soup 18 of 20" in section(text, "What training showed")
+    assert (text.count("What training showed"), text.count("quarters")) == (1, 0)
 
 
 def test_parts_of_the_episodes_have_counts_and_no_part_is_its_slice(told, kitchen):
