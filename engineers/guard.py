@@ -74,7 +74,11 @@ def read_back(config: BaseModel, current: ConfigT) -> ConfigT:
     """A proposed config, read from its own JSON, so that none passes which was built past its validators. Raises ``KnobError``."""
     if type(config) is not type(current):
         raise KnobError(f"the config is a {type(config).__name__}, it must be a {type(current).__name__}")
-    return validated(type(current), dump(config))
+    try:
+        told = dump(config)
+    except Exception as error:  # built past its validators, it may hold anything
+        raise KnobError(f"the config cannot be written as JSON ({type(error).__name__}: {error})") from error
+    return validated(type(current), told)
 
 
 NO_GUARD = Guard()

@@ -31,13 +31,9 @@ KEPT = "sittings.jsonl"
 
 
 def papers(
-    engineers: Sequence[str],
-    families: Sequence[Family],
-    starts: Sequence[Start],
-    *,
-    decisions: int = DECISIONS,
-    reads: Reads = "scores",
-) -> list[Paper]:
+    engineers: Sequence[str], families: Sequence[Family], starts: Sequence[Start], *,
+    decisions: int = DECISIONS, reads: Reads = "scores",
+) -> list[Paper]:  # fmt: skip
     """The bounds and the engineers, root by root, so that an exam that is cut short has whole roots."""
     for family in families:
         family.stage(decisions)

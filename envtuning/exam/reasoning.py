@@ -27,16 +27,10 @@ SHORT = (  # of ``USED`` in envtuning/worlds/reasoning_gym.py, by this rule; a t
     "basic_arithmetic", "chain_sum", "count_bits", "count_primes", "gcd", "lcm", "number_sequence", "products",
     "simple_equations", "spell_backward",
 )  # fmt: skip
-LEARNABLE = (
-    "count_bits",
-    "gcd",
-    "number_sequence",
-    "spell_backward",
-)  # at least 10 % right after 900 updates on all ten, from scratch
-BANK, OF_TEST = (
-    1_500,
-    300,
-)  # questions of a data set, and the last of them, for tests; some take a tenth of a second to make
+# At least 10 % right after 900 updates on all ten, from scratch:
+LEARNABLE = ("count_bits", "gcd", "number_sequence", "spell_backward")
+BANK = 1_500  # questions of a data set; some take a tenth of a second to make
+OF_TEST = 300  # the last of them, for tests
 SIGNS = {sign: place for place, sign in enumerate(printable[:95])}  # letters, digits, punctuation and the space
 END, EQUALS, PAD, FIRST_PIECE = 95, 96, 97, 98
 
@@ -103,9 +97,8 @@ def tokens_of(sets: list[list[tuple[str, str]]]) -> Bank:
             pieces.setdefault(piece, FIRST_PIECE + len(pieces))
 
     def tokens(question: str) -> list[int]:
-        return [
-            token for piece in pieces_of(question) for token in ([pieces[piece]] if piece in pieces else signs(piece))
-        ]
+        known = ([pieces[piece]] if piece in pieces else signs(piece) for piece in pieces_of(question))
+        return [token for part in known for token in part]
 
     asked_of = [[tokens(question) for question, _ in pairs] for pairs in sets]
     said_of = [[[*signs(answer), END] for _, answer in pairs] for pairs in sets]

@@ -21,7 +21,15 @@ from typing import Any, Generic, TypeVar
 
 import gymnasium as gym
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, create_model, with_config
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    create_model,
+    field_serializer,
+    with_config,
+)
 from typing_extensions import TypedDict
 
 from engineers.model.replies import encodable, without_thoughts
@@ -208,8 +216,16 @@ def config_of(tasks: Mapping[str, Task[Any]]) -> type[BaseModel]:
         default_factory=lambda: {name: task.knobs() for name, task in tasks.items()},
         description="The tasks in use, by name.",
     )
-    return create_model(
-        "TasksConfig",
-        __config__=ConfigDict(extra="forbid"),
-        tasks=(with_config(ConfigDict(extra="forbid"))(named), by_default),
-    )
+    tasks_in_use = with_config(ConfigDict(extra="forbid"))(named)
+    return create_model("TasksConfig", __base__=_WithStrangers, tasks=(tasks_in_use, by_default))
+
+
+class _WithStrangers(BaseModel):
+    """A config built past its validators keeps the tasks that its class does not know when it is written, so that it can be refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @field_serializer("tasks", mode="wrap", check_fields=False)
+    def _all(self, tasks: Any, as_declared: SerializerFunctionWrapHandler) -> Any:
+        known = as_declared(tasks)
+        return {**tasks, **known} if isinstance(tasks, dict) and len(tasks) > len(known) else known

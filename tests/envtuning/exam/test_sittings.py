@@ -24,6 +24,7 @@ from tests.lazily import needed
 needed("torch", extra="exam")
 
 import engineers  # noqa: E402
+from engineers import Completion, ModelEngineer  # noqa: E402
 from engineers.knobs import dump, find_knobs  # noqa: E402
 from engineers.proposal import Proposal  # noqa: E402
 from engineers.registry import UnknownEngineer  # noqa: E402
@@ -214,6 +215,90 @@ def test_a_hostile_engineer_ends_in_a_marked_row(tmp_path):
     assert all(len(why) <= 200 for one in hostile for why in one.failures)
     row = next(one for one in scores(found) if one.engineer == name)
     assert (row.failed, row.decided) == (10, 10)
+
+
+def constructed(current, tasks):
+    return type(current).model_construct(tasks=tasks)
+
+
+def validated(current, tasks):
+    return type(current).model_validate({"tasks": tasks})
+
+
+ALL = [f"task-{task}" for task in range(SMALL.tasks)]
+WRONG_SLICES = {
+    "all shares are 0": (validated, {name: {"share": 0.0} for name in ALL}, "all shares are 0"),
+    "0, past the validators": (constructed, {name: {"share": 0.0} for name in ALL}, "all shares are 0"),
+    "only some": (validated, {ALL[0]: {"share": 1.0}}, "task-1, task-2, task-3, task-4, task-5, task-6 are left out"),
+    "none": (validated, {}, "tasks was changed"),
+    "one too many": (constructed, {name: {"share": 1.0} for name in [*ALL, "task-99"]}, "tasks.task-99: Extra inputs"),
+    "one unknown": (validated, {"task-99": {"share": 1.0}}, "task-99"),
+    "below 0": (constructed, {name: {"share": -1.0} for name in ALL}, "greater than or equal to 0"),
+    "no numbers": (constructed, {name: {"share": object()} for name in ALL}, "cannot be written as JSON"),
+}
+
+
+class WrongSlices(engineers.Engineer):
+    """Proposes tasks and shares that nothing can be trained on."""
+
+    name = "wrong-slices"
+    way = staticmethod(validated)
+    tasks: ClassVar[dict] = {}
+
+    def propose(self, report, current, editable=None):
+        return Proposal(config=self.way(current, self.tasks), reasons=[], engineer=self.name)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(("way", "tasks", "why"), WRONG_SLICES.values(), ids=WRONG_SLICES)
+def test_wrong_slices_of_a_rule_end_in_a_marked_row(way, tasks, why, monkeypatch):
+    monkeypatch.setattr(WrongSlices, "way", staticmethod(way))
+    monkeypatch.setattr(WrongSlices, "tasks", tasks)
+    name = f"{__name__}:WrongSlices"
+    engineers.shared.own.trust([__name__])
+    found = [sit(paper(who)) for who in (*BOUNDS, name)]
+    assert found[-1].success == found[0].success  # shares stayed as they were
+    assert len(found[-1].failures) == 2
+    assert all(why in one for one in found[-1].failures)
+    row = next(one for one in scores(found) if one.engineer == name)
+    assert (row.failed, row.decided) == (2, 2)
+
+
+class WrongModel:
+    """Says the same whatever it is asked."""
+
+    model = "openai/gpt-5-mini"
+    said = ""
+
+    def complete(self, messages, schema, *, max_tokens):
+        return Completion(self.said, prompt_tokens=10, completion_tokens=10)
+
+
+def wrong_model(rest: str, **options) -> ModelEngineer:
+    return ModelEngineer(WrongModel(), **options)
+
+
+def turned(shares: dict[str, float]) -> str:
+    changes = [{"path": f"tasks.{name}.share", "reason": "so", "value": share} for name, share in shares.items()]
+    return json.dumps({"changes": changes})
+
+
+WRONG_ANSWERS = {
+    "all shares are 0": (turned(dict.fromkeys(ALL, 0.0)), "all shares are 0"),
+    "one unknown": (turned({"task-99": 1.0}), "task-99"),
+    "one below 0": (turned({"task-0": -1.0}), "task-0"),
+    "only some": (json.dumps({"tasks": {"task-0": {"share": 1.0}}}), "answer with"),
+}
+
+
+@pytest.mark.parametrize(("said", "why"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_wrong_slices_of_a_model_end_in_a_marked_row(said, why, monkeypatch):
+    monkeypatch.setattr(WrongModel, "said", said)
+    engineers.shared.own.trust([__name__])
+    found = sit(paper(f"{__name__}:wrong_model"))
+    assert found.success == sit(paper("even")).success
+    assert len(found.failures) == 2
+    assert all(why in one for one in found.failures)
 
 
 OWN = """
