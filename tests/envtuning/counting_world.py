@@ -103,6 +103,21 @@ class CountTrainee(Trainee):
         """Nothing to give back."""
 
 
+class Telling(CountTrainee):
+    """Ten episodes an iteration; the first iteration has one success, the second two, and so on."""
+
+    def train(self, config, budget, *, seed, on_iteration=None):
+        told = 0
+
+        def tell(metrics):
+            nonlocal told
+            told += 1
+            counts = {"episodes": 10, "successes": told, "score_sum": (10 + told) / 2}
+            on_iteration(metrics | {"outcomes": {"all": counts}})
+
+        return super().train(config, budget, seed=seed, on_iteration=tell)
+
+
 class Skill(BaseModel):
     share: float = Field(1.0, ge=0.0, le=1.0, description="Part of the data.")
     level: float = Field(0.5, ge=0.0, le=1.0, description="How hard it is.")

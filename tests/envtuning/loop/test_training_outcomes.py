@@ -6,26 +6,12 @@ import pytest
 
 from envtuning import loop
 from envtuning.loop.contract import TraineeFailed, read_outcomes
-from envtuning.outcomes import Outcome, Tally
+from envtuning.loop.observer import Observer, Progress
+from envtuning.outcomes import Counts, Outcome, Tally
 from tests.envtuning.counting_runs import PROBED, VALIDATED, spec_of
-from tests.envtuning.counting_world import STEPS, CountTrainee
+from tests.envtuning.counting_world import ITERATION, STEPS
 
 SLICES = ["all"]
-
-
-class Telling(CountTrainee):
-    """Ten episodes an iteration; the first iteration has one success, the second two, and so on."""
-
-    def train(self, config, budget, *, seed, on_iteration=None):
-        told = 0
-
-        def tell(metrics):
-            nonlocal told
-            told += 1
-            counts = {"episodes": 10, "successes": told, "score_sum": (10 + told) / 2}
-            on_iteration(metrics | {"outcomes": {"all": counts}})
-
-        return super().train(config, budget, seed=seed, on_iteration=tell)
 
 
 def suites(**changes):
@@ -34,7 +20,7 @@ def suites(**changes):
 
 @pytest.fixture
 def telling():
-    return {"kind": f"{__name__}:Telling"}
+    return {"kind": "tests.envtuning.counting_world:Telling"}
 
 
 def test_training_is_reported_by_slice_and_by_halves_and_no_probe_is_charged(telling, tmp_path):
@@ -50,6 +36,32 @@ def test_training_is_reported_by_slice_and_by_halves_and_no_probe_is_charged(tel
     assert stage.done.validated["env_steps"] == VALIDATED * STEPS
     lines = [line for line in stage.metrics() if line["kind"] == "iteration"]
     assert [line["outcomes"]["first"]["all"]["successes"] for line in lines] == [1, 2, 3, 4]
+
+
+def test_an_observer_hears_the_outcomes_of_each_iteration(telling, tmp_path):
+    heard: list[Progress] = []
+
+    class Listens(Observer):
+        def progressed(self, progress: Progress) -> None:
+            heard.append(progress)
+
+    loop.start(spec_of({"budget": 400}, trainee=telling, suites=suites(validate="last")), tmp_path / "run", Listens())
+    assert [one.spent for one in heard] == [ITERATION, 2 * ITERATION, 3 * ITERATION, 4 * ITERATION]
+    assert [one.outcomes for one in heard] == [
+        Tally(first={"all": Counts(episodes=10, successes=won, score_sum=(10 + won) / 2)}) for won in (1, 2, 3, 4)
+    ]
+
+
+def test_an_observer_of_a_trainee_without_outcomes_hears_an_empty_tally(tmp_path):
+    heard: list[Tally] = []
+
+    class Listens(Observer):
+        def progressed(self, progress: Progress) -> None:
+            heard.append(progress.outcomes)
+
+    loop.start(spec_of({"budget": 400}, suites=suites()), tmp_path / "run", Listens())
+    assert heard
+    assert all(one == Tally() for one in heard)
 
 
 def test_a_probe_that_the_file_asks_for_is_played_beside_outcomes(telling, tmp_path):

@@ -14,6 +14,8 @@ from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import parse_spec
 from envtuning.show.tensorboard import EventFiles
+from tests.envtuning.counting_runs import spec_of
+from tests.envtuning.counting_world import ITERATION
 
 pytest.importorskip("tensorboardX")
 
@@ -75,6 +77,18 @@ def test_every_iteration_and_validation_is_there_once(run):
         ]
         assert shown
         assert scalars(folder, "success/4") == [(step, pytest.approx(rate, rel=1e-6)) for step, rate in shown]
+
+
+def test_success_and_score_of_a_slice_are_drawn_apart(tmp_path):
+    """An episode may fail and still score: of ten, ``n`` succeed and the others score a half."""
+    telling = {"kind": "tests.envtuning.counting_world:Telling"}
+    run = loop.start(spec_of({"budget": 400}, trainee=telling), tmp_path / "run")
+    files = EventFiles(run)
+    folder = files.catch_up()
+    files.close()
+    steps = [ITERATION * number for number in range(1, 4)]
+    assert scalars(folder, "success/all")[:3] == [(step, pytest.approx(step / 1000)) for step in steps]
+    assert scalars(folder, "score/all")[:3] == [(step, pytest.approx(0.5 + step / 2000)) for step in steps]
 
 
 def test_a_stage_that_started_again_replaces_its_first_try(run):
