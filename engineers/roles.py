@@ -120,6 +120,13 @@ def share_of(knob: Knob, part: float) -> float | int:
     return knob.fit(part * (knob.bounds[1] if knob.bounds else 100))
 
 
+def some_share_of(knob: Knob, part: float) -> float | int:
+    """As ``share_of``, but no part above 0 is rounded to nothing: a coarse share has at least one step."""
+    step = knob.multiple_of or (0 if "number" in knob.types else 1)
+    share = share_of(knob, part)
+    return knob.fit(step) if share < step and part > 0 else share
+
+
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """Sorts numbers in names as numbers."""
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.findall(r"\d+|\D+", name)]

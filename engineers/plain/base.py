@@ -20,7 +20,7 @@ from engineers.proposal import Change, Proposal
 from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.report_check import raise_unless_about
-from engineers.roles import SliceKnobs, role_of, share_of
+from engineers.roles import SliceKnobs, role_of, some_share_of
 from engineers.space import Space, checked_space, raise_unless_knobs, range_of
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
@@ -52,7 +52,7 @@ class Design:
         for piece in slices:
             if piece.share is not None:
                 why = reasons.get(piece.name, "the target does not have it")
-                self.turn(piece.share, share_of(piece.share, given.get(piece.name, 0.0)), why)
+                self.turn(piece.share, some_share_of(piece.share, given.get(piece.name, 0.0)), why)
 
 
 class PlainEngineer(Engineer):
