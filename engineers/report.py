@@ -36,6 +36,9 @@ class _Section(BaseModel):
         cls.__doc__ = "\n".join(told)
 
 
+_OF_TRAINING = ("halves", "repeats", "all_repeats", "questions")
+
+
 class Split(_Section):
     """The trainee's results on some of a slice's episodes: those that have something in common."""
 
@@ -59,6 +62,10 @@ class SliceResult(_Section):
         None,
         description="In training: episodes on questions that were trained on before; `episodes` does not count them.",
     )
+    all_repeats: bool = Field(
+        False,
+        description="In training: whether all `episodes` are on questions that were trained on before; `repeats` is then null.",
+    )
     questions: int | None = Field(
         None,
         ge=1,
@@ -67,9 +74,9 @@ class SliceResult(_Section):
 
     @model_serializer(mode="wrap")
     def _in_short(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Only rows of training have halves, repeats and questions."""
+        """Only rows of training have these fields."""
         told: dict[str, Any] = handler(self)
-        return {name: value for name, value in told.items() if value or name not in ("halves", "repeats", "questions")}
+        return {name: value for name, value in told.items() if value or name not in _OF_TRAINING}
 
     @property
     def observations(self) -> int:

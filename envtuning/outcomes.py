@@ -275,7 +275,7 @@ def slice_results(iterations: Sequence[Tally], objective: str) -> list[SliceResu
     """The rows of a report: one for each slice that was trained on, from the tallies of a stage's iterations.
 
     A row counts first visits; its ``repeats`` have the others. A slice without first visits, whose questions are all known, has a row
-    of its repeats. ``halves`` split the iterations in two, once the stage has ended.
+    of its repeats, marked as ``all_repeats``. ``halves`` split the iterations in two, once the stage has ended.
     """
     whole, middle = total(iterations), len(iterations) // 2
     halves = [total(iterations[:middle]), total(iterations[middle:])] if middle else []
@@ -292,7 +292,8 @@ def slice_results(iterations: Sequence[Tally], objective: str) -> list[SliceResu
             metrics=_means(counts, objective),
             failures=dict(sorted(counts.failures.items())),
             halves=[shown(half, name).split() for half in halves],
-            repeats=whole.repeats.get(name, nothing).split(),
+            repeats=whole.repeats.get(name, nothing).split() if name in whole.first else None,
+            all_repeats=name not in whole.first,
             questions=counts.questions,
         )
         for name in sorted(whole.first.keys() | whole.repeats.keys(), key=natural_key)

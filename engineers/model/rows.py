@@ -43,6 +43,7 @@ def row(result: SliceResult, objective: str, aside: Collection[str], *, with_fai
     told = [counted(result, objective, with_failures=False)]
     if result.questions is not None:
         told[0] += f" episodes of {result.questions} question{'s' if result.questions > 1 else ''}"
+    told[0] += ", all seen before" if result.all_repeats else ""
     rate = rate_in(result, objective)
     if rate is not None:
         told[0] += f", {interval_of(rate, result.observations)}"
@@ -144,5 +145,5 @@ def _half(half: Split | None, *, scored: bool) -> str:
 def _short(result: SliceResult | None, objective: str, *, scored: bool) -> str:
     if result is None or not result.episodes:
         return "none"
-    told = succeeded(result, objective)
+    told = succeeded(result, objective) + (" seen before" if result.all_repeats else "")
     return f"{told} ({result.score:.2f})" if scored and result.score is not None else told

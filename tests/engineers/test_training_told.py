@@ -85,6 +85,22 @@ def test_where_questions_have_several_replies_the_interval_counts_questions(told
     assert note not in text_of(told, config)
 
 
+def test_a_slice_of_repeats_alone_says_so_and_counts_them_once(told, config):
+    again = trained("soup", 12, 24, 0.5, all_repeats=True)
+    report = told.model_copy(update={"training_results": [again]})
+    text = text_of(report, config)
+    said = rows_of(text, "What training showed")["soup"]
+    assert said.startswith("12 of 24, all seen before, 0.50 [0.31, 0.69]; score ")
+    assert said.endswith("total 424")
+    assert said.count("seen before") == 1
+    assert "had 24 training episodes" in text
+    earlier = told.model_copy(deep=True)
+    earlier.history[0].training_results[0] = again
+    assert (
+        "; before: 12 of 24 seen before (0.50); " in rows_of(text_of(earlier, config), "What training showed")["soup"]
+    )
+
+
 def test_a_blind_guess_that_is_alike_everywhere_is_told_once(told, config):
     alike = told.model_copy(update={"blind_scores": dict.fromkeys(("soup", "stew", "cake"), 0.05)})
     assert text_of(alike, config).count("blind guess") == 1

@@ -77,7 +77,15 @@ def test_a_half_without_episodes_is_none_and_one_iteration_has_no_halves():
 def test_a_slice_that_was_only_repeated_has_the_rate_of_its_repeats():
     (row,) = slice_results([tally_of([Outcome("a", True, 1.0, repeat=True)])], "success_rate")
     assert (row.episodes, row.rate("success_rate"), row.score) == (1, 1.0, 1.0)
-    assert row.repeats.succeeded == 1
+    assert (row.played, row.repeats, row.all_repeats) == (1, None, True), "counted once"
+    assert row.model_dump()["all_repeats"]
+
+
+def test_a_slice_with_a_first_visit_is_not_one_of_repeats_alone():
+    first, again = Outcome("a", True, 1.0), Outcome("a", False, 0.0, repeat=True)
+    (row,) = slice_results([tally_of([again]), tally_of([first])], "success_rate")
+    assert (row.episodes, row.played, row.all_repeats) == (1, 2, False)
+    assert "all_repeats" not in row.model_dump()
 
 
 def test_arrays_count_as_single_outcomes_do():
