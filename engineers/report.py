@@ -91,6 +91,11 @@ class SliceResult(_Section):
         return self.episodes + (self.repeats.episodes if self.repeats is not None else 0)
 
     @property
+    def asked(self) -> float:
+        """How many questions all episodes answer, repeats too. Repeats keep no count of questions, so each is taken to have as many replies."""
+        return self.played * self.observations / self.episodes if self.episodes else float(self.played)
+
+    @property
     def score(self) -> float | None:
         """The mean score, 0 to 1; None if the episodes have none."""
         value = self.metrics.get("score")

@@ -99,7 +99,7 @@ def expected_questions(plan: Plan, last: Stage) -> float:
     """How many questions the next stage has, if it has as many for its budget as the last; 0 if that had none."""
     if last.report is None or last.done is None:
         return 0.0
-    asked, trained = sum(row.played for row in last.report.training_results), last.done.trained.get(plan.unit, 0)
+    asked, trained = sum(row.asked for row in last.report.training_results), last.done.trained.get(plan.unit, 0)
     return plan.spec.stage(last.number + 1).budget * asked / trained if trained else 0.0
 
 

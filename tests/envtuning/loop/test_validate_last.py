@@ -9,6 +9,7 @@ import pytest
 
 from engineers import SliceResult
 from engineers.knobs import dump
+from engineers.report import Split
 from envtuning import loop
 from envtuning.loop.ask import with_kept_slices
 from envtuning.outcomes import Outcome, Tally
@@ -164,7 +165,7 @@ def test_a_probe_is_a_test_that_is_charged():
 # Slices that are kept
 
 
-def kept(shares, validate="last", editable=("tasks.*.share",), trained=1000, least=8):
+def kept(shares, validate="last", editable=("tasks.*.share",), trained=1000, least=8, **row):
     names = ("copy", "reverse", "sort", "shift", "double", "scramble")
     tasks = {name: {"share": share} for name, share in zip(names, shares, strict=True)}
     spec = RunSpec.model_validate(
@@ -178,7 +179,7 @@ def kept(shares, validate="last", editable=("tasks.*.share",), trained=1000, lea
         }
     )
     plan = resolve(spec)
-    report = SimpleNamespace(training_results=[SliceResult(name="copy", episodes=trained)])
+    report = SimpleNamespace(training_results=[SliceResult(name="copy", **{"episodes": trained} | row)])
     last = SimpleNamespace(number=0, report=report, done=SimpleNamespace(trained={"samples": trained}))
     found = dump(with_kept_slices(plan, last, plan.first))["tasks"]
     return [found[name]["share"] for name in names], plan
@@ -191,6 +192,13 @@ def test_a_slice_of_the_target_keeps_eight_questions_of_the_next_stage():
     for number in (1, 4):
         assert 4000 * found[number] / sum(found) == pytest.approx(8, abs=0.05)
     assert sum(plan.world.slices(plan.target).values()) == pytest.approx(1.0)
+
+
+def test_kept_questions_are_no_replies():
+    """Eight replies to each question, a fifth of them to questions that were asked before: a stage of 4,000 replies has 500 questions."""
+    again = Split(episodes=200, succeeded=0)
+    found, _ = kept([1.0, 0.0, 0.5, 0.5, 0.5, 0.0], episodes=800, questions=100, repeats=again)
+    assert 500 * found[1] / sum(found) == pytest.approx(8, abs=0.05)
 
 
 @pytest.mark.parametrize(
