@@ -7,7 +7,6 @@ Every text passes ``scrub`` before it is sent: no keys, no file paths, no enviro
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -168,8 +167,9 @@ def _words(
     weights, told_stages = shown.weights(report.target), [*material.history[::-1], now]
     stages = figures.by_stage(told_stages, objective, weights)
     asked = shown.asked()
-    slices = dict.fromkeys([*asked, *(row.name for stage in told_stages for row in stage.training_results)])
-    past = report.records() if context.history != "none" else [now]
+    every_stage = report.records()
+    slices = dict.fromkeys([*asked, *(row.name for stage in every_stage for row in stage.training_results)])
+    past = every_stage if context.history != "none" else [now]
     starved = figures.starved(past, objective) if context.metrics else []
     where, quarters = figures.quarters(report.training, objective)
     several_kinds = len({kind for stage in told_stages for row in stage.results for kind in row.failures}) > 1
@@ -189,7 +189,7 @@ def _words(
         "training_quarters": quarters if where == "in training" and not report.training_results else [],
         "splits": material.splits,
         "in_interval": figures.in_interval,
-        "outcomes": _outcomes(report, told_stages, past, slices, with_failures=context.failures),
+        "outcomes": _outcomes(report, told_stages, slices, with_failures=context.failures),
         "earlier": [stage.stage for stage in told_stages[:-1]],
         "outcomes_in_words": report.outcomes_in_words,
         "score_in_words": report.score_in_words,
@@ -291,19 +291,16 @@ def _occurring(report: StageReport) -> dict[str, str]:
 def _outcomes(
     report: StageReport,
     stages: Sequence[StageRecord],
-    past: Sequence[StageRecord],
     slices: Collection[str],
     *,
     with_failures: bool,
 ) -> dict[str, str]:
-    """What training showed of every slice in these stages, and its episodes in all the ``past``; empty if the trainee gives no outcomes."""
-    if not any(stage.training_results for stage in stages):
+    """What training showed of every slice in these stages; empty if the trainee gives no outcomes."""
+    every_stage = report.records()
+    if not any(stage.training_results for stage in every_stage):
         return {}
-    episodes = Counter[str]()
-    for stage in past:
-        episodes.update({result.name: result.played for result in stage.training_results})
     return rows.training_rows(
-        stages, slices, report.objective, report.blind_scores, episodes, with_failures=with_failures
+        stages, every_stage, slices, report.objective, report.blind_scores, with_failures=with_failures
     )
 
 

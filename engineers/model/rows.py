@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from engineers.model.figures import rate_in
@@ -82,16 +83,20 @@ def blind_for_all(slices: Iterable[str], blind: Mapping[str, float]) -> str:
 
 def training_rows(
     stages: Sequence[StageRecord],
+    every_stage: Sequence[StageRecord],
     slices: Collection[str],
     objective: str,
     blind: Mapping[str, float],
-    episodes: Mapping[str, int],
     *,
     with_failures: bool,
 ) -> dict[str, str]:
-    """For each slice what training showed: in the last of these stages, then in those before it up to the last that had data, and how
-    many ``episodes`` it had in all.
+    """For each slice what training showed: in the last of these stages, then in those before it up to the last that had data, and its
+    episodes in all. A slice that had data only in stages that are not told has the last of ``every_stage``.
     """
+    episodes, last_with_data = Counter[str](), dict[str, tuple[int, SliceResult]]()
+    for stage in every_stage:
+        episodes.update({result.name: result.played for result in stage.training_results})
+        last_with_data |= {result.name: (stage.stage, result) for result in stage.training_results}
     scored = have_scores(stages, objective)
     tables = [{result.name: result for result in stage.training_results} for stage in stages]
     each_blind = {} if blind_for_all(slices, blind) else blind
@@ -100,6 +105,11 @@ def training_rows(
         seen = [table.get(name) for table in tables]
         while seen and seen[-1] is None:
             seen.pop()
+        if not seen and name in last_with_data:
+            number, result = last_with_data[name]
+            was = _short(result, objective, scored=scored)
+            told[name] = f"no episodes since stage {number}; then: {was}; total {episodes[name]}"
+            continue
         if not seen:
             never.append(name)
             continue

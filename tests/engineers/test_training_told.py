@@ -115,6 +115,18 @@ def test_a_slice_without_data_keeps_its_last_figures_and_their_stage(told, confi
     assert rows_of(text_of(bare, config), "What training showed")["cake, stew"] == "no episodes so far"
 
 
+@pytest.mark.parametrize("untold", [{}, {"history": "none"}, {"history": "without_default"}])
+def test_a_slice_keeps_its_last_figures_where_their_stage_is_not_told(told, config, untold):
+    """Trimmed to a token budget, or left out by the context."""
+    whole = build_prompt(told, AnswerFormat(config), CONTEXTS["informed"])
+    context = CONTEXTS["informed"].model_copy(update=untold or {"token_budget": whole.tokens - 1})
+    text = text_of(told, config, context)
+    assert "Earlier stages" not in text
+    rows = rows_of(text, "What training showed")
+    assert rows["stew"] == "no episodes since stage 0; then: 90 of 100 (0.95); total 100"
+    assert rows["cake"] == "no episodes so far"
+
+
 def test_without_partial_credit_no_score_is_told(told, config):
     plain = [trained("soup", 200, 800, 0.25), trained("stew", 90, 100, 0.9)]
     report = told.model_copy(update={"training_results": plain, "history": []})
