@@ -16,7 +16,7 @@ from engineers.redaction import redact
 from engineers.shared.counts import counted
 from envtuning.errors import SpecError
 from envtuning.exam import sheet
-from envtuning.exam.families import NAMED, NULL, Family, drawn, named
+from envtuning.exam.families import NAMED, NULL, Family, drawn_by, named
 from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
 from envtuning.exam.reading import Reads
 from envtuning.exam.scores import Score, scores
@@ -86,7 +86,7 @@ def families_named(names: str) -> list[Family]:
     for name in (part.strip() for part in names.split(",") if part.strip()):
         kind, _, seed = name.partition("-seed-")
         if kind == "drawn" and seed.isdecimal() and len(seed) < 10:
-            found += [one.model_copy(update={"name": f"{one.name} of {seed}"}) for one in drawn(int(seed))]
+            found += drawn_by(int(seed))
         else:
             found.append(named(name))
     if not found:

@@ -5,9 +5,10 @@ Which setting is the best on a family is searched on roots of its own (``python 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,10 +32,7 @@ class View(NamedTuple):
     success: Floats  # of a test now; for the oracle alone
 
 
-class Arm(Protocol):
-    def __call__(self, view: View) -> Floats:
-        """Weights of the tasks in the next stage."""
-        ...
+Arm = Callable[[View], Floats]  # gives weights of the tasks in the next stage
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ declared distribution by a seed that was fixed after the code.
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -20,38 +21,35 @@ DECISIONS = 6  # stages of a run, unless told
 
 
 class Family(BaseModel):
-    """A family of roots, the learner, and the budget of a run."""
+    """A family of roots, the learner, and the budget of a run.
+
+    Its upper limits are far above the families in use: a result's file may ask for anything, and ``verify`` plays it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str
+    name: str = Field(max_length=100)
     content: Content = Field("codes", description="What a task's answer is made of.")
-    mastered: int = Field(8, ge=1, description="Tasks that a root answers.")
-    lacking: int = Field(8, ge=0, description="Tasks that can be learnt.")
-    hopeless: int = Field(
-        8, ge=0, description="Tasks in which every letter of the answer depends on the whole question."
+    mastered: int = Field(8, ge=1, le=100, description="Tasks that a root answers.")
+    lacking: int = Field(8, ge=0, le=100, description="Tasks that can be learnt.")
+    hopeless: int = Field(8, ge=0, le=100, description="Tasks in which each letter depends on the whole question.")
+    half_right: int = Field(0, ge=0, le=100, description="Tasks of which the first half of the answer can be learnt.")
+    coins: int = Field(0, ge=0, le=100, description="Tasks with two answers, either of which is right by chance.")
+    letters: int = Field(26, ge=4, le=100, description="Size of the alphabet.")
+    lengths: tuple[Annotated[int, Field(ge=1, le=20)], ...] = Field(
+        (4,), min_length=1, description="Letters of a question; task i has lengths[i modulo their number]."
     )
-    half_right: int = Field(0, ge=0, description="Tasks of which only the first half of the answer can be learnt.")
-    coins: int = Field(0, ge=0, description="Tasks with two answers, either of which is right by chance.")
-    letters: int = Field(26, ge=4, description="Size of the alphabet.")
-    lengths: tuple[int, ...] = Field(
-        (4,), description="Letters of a question; task i has lengths[i modulo their number]."
-    )
-    width: int = Field(64, description="Of the transformer.")
-    layers: int = 2
+    width: int = Field(64, ge=4, le=256, multiple_of=4, description="Of the transformer, which has four heads.")
+    layers: int = Field(2, ge=1, le=8)
     learning: Learning = "supervised"
-    replies: int = Field(
-        16, description="By reward: sampled answers to a question, which are compared with each other."
-    )
-    taught: tuple[int, int] = Field(
-        (2, 5), description="By reward: letters of a lacking task's code that a root knows."
-    )
-    rate: float = 3e-4
-    warm: int = Field(30, description="Updates over which the rate rises.")
+    replies: int = Field(16, ge=1, le=64, description="By reward: answers sampled to a question, and compared.")
+    taught: tuple[int, int] = Field((2, 5), description="By reward: letters of a lacking code that a root knows.")
+    rate: float = Field(3e-4, gt=0, le=1)
+    warm: int = Field(30, ge=0, le=1_000, description="Updates over which the rate rises.")
     carry: bool = Field(True, description="Whether the optimiser continues from stage to stage, or starts anew.")
-    updates: int = Field(360, ge=1, description="Of a run, in all stages.")
-    batch: int = Field(16, ge=1, description="Questions of an update.")
-    pretrain: int = Field(600, ge=1, description="Updates of a root, on what it has mastered.")
+    updates: int = Field(360, ge=1, le=5_000, description="Of a run, in all stages.")
+    batch: int = Field(16, ge=1, le=256, description="Questions of an update.")
+    pretrain: int = Field(600, ge=1, le=10_000, description="Updates of a root, on what it has mastered.")
 
     @model_validator(mode="after")
     def _whole(self) -> Family:
@@ -117,6 +115,11 @@ def drawn(seed: int, count: int = DRAWN) -> tuple[Family, ...]:
     return tuple(_draw(np.random.default_rng([seed, 31, place]), f"drawn-{place + 1}") for place in range(count))
 
 
+def drawn_by(seed: int) -> tuple[Family, ...]:
+    """The same, with names that tell the seed."""
+    return tuple(family.model_copy(update={"name": f"{family.name} of {seed}"}) for family in drawn(seed))
+
+
 def _draw(rng: np.random.Generator, name: str) -> Family:
     """Twenty-four tasks. Budgets and rates stand around those of ``codes-slow``, where even draws just miss."""
     content = rng.choice(["codes", "codes", "pairs", "algorithms"])
@@ -157,3 +160,11 @@ def named(name: str) -> Family:
     if name not in NAMED:
         raise SpecError(f"family {name!r:.60} is unknown: give one of {', '.join(NAMED)}")
     return NAMED[name]
+
+
+def is_what_it_says(family: Family) -> bool:
+    """False for another family under a name of the exam's, or under one that says that it was drawn."""
+    seed = re.fullmatch(r"drawn-\d of (\d{1,9})", family.name)
+    others = drawn_by(int(seed[1])) if seed else ()
+    known = NAMED | {one.name: one for one in others}
+    return known.get(family.name) == family or not (family.name in known or "drawn" in family.name.lower())

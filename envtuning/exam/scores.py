@@ -71,18 +71,15 @@ def by_root(sittings: Sequence[Sitting]) -> dict[int, float]:
 
 
 def score_of(who: tuple[str, str], ends: Ends, bounds: dict[str, Ends], own: Sequence[Sitting]) -> Score:
-    def over(bound: str, name: str) -> list[float]:
-        return [end - bounds[bound][name][root] for root, end in ends[name].items()]
+    def over(bound: str, name: str, them: Ends = ends) -> list[float]:
+        return [them[name][root] - bounds[bound][name][root] for root in ends[name]]
 
     families = {
         name: FamilyScore(fmean(of.values()), t_mean(over(OPEN_LOOP, name)), t_mean(over(EVEN, name)))
         for name, of in ends.items()
     }
     gains = {name: np.array(over(OPEN_LOOP, name)) for name in ends if name != NULL}
-    ceilings = {
-        name: np.array([bounds[ORACLE][name][root] - bounds[OPEN_LOOP][name][root] for root in ends[name]])
-        for name in gains
-    }
+    ceilings = {name: np.array(over(OPEN_LOOP, name, bounds[ORACLE])) for name in gains}
     asked = [one for one in own if one.paper.engineer not in BOUNDS]
     costs = [one.usage.cost for one in own if one.usage.tokens and one.usage.cost is not None]
     return Score(

@@ -93,14 +93,11 @@ def sit(paper: Paper, transcript: Path | None = None, limits: Mapping[str, Any] 
         return Sitting(paper=paper, success=session.test()[0].tolist(), shares=shares)
     curriculum = examined(paper, session, transcript, limits or {})
     shares, _ = trained(paper, session, curriculum)
-    told = curriculum if isinstance(curriculum, EngineerCurriculum) else None
-    return Sitting(
-        paper=paper,
-        success=session.test()[0].tolist(),
-        shares=shares,
-        failures=[incident.message[:200] for incident in told.incidents] if told else [],
-        usage=Usage.total(one.usage for one in told.proposals) if told else Usage(),
-    )
+    sitting = Sitting(paper=paper, success=session.test()[0].tolist(), shares=shares)
+    if isinstance(curriculum, EngineerCurriculum):
+        sitting.failures = [incident.message[:200] for incident in curriculum.incidents]
+        sitting.usage = Usage.total(one.usage for one in curriculum.proposals)
+    return sitting
 
 
 def trained(paper: Paper, session: Session, curriculum: Curriculum) -> tuple[list[list[float]], list[Shown]]:
@@ -188,10 +185,7 @@ def unshared(config: BaseModel) -> str | None:
 def halves(shown: Shown) -> tuple[Shown, ...]:
     """A stage's outcomes in two parts: the report compares them."""
     middle = shown.task.shape[1] // 2
-    return tuple(
-        Shown(shown.task[:, of], shown.success[:, of], shown.score[:, of], shown.further[:, of])
-        for of in (slice(middle), slice(middle, None))
-    )
+    return tuple(Shown._make(column[:, of] for column in shown) for of in (slice(middle), slice(middle, None)))
 
 
 def arm_of(paper: Paper) -> Arm:

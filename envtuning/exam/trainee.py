@@ -54,12 +54,10 @@ class ExamTrainee(Trainee):
         updates = max(1, round(budget / family.batch))
         shown = self.session.train(parts, updates)
         asked = updates * family.batch
-        for place, half in enumerate(halves(shown)):
+        for samples, half in zip((asked - asked // 2, asked // 2), halves(shown), strict=True):
             if on_iteration is not None:
-                samples = float(asked // 2 if place else asked - asked // 2)
-                on_iteration(
-                    {"samples": samples, "success_rate": float(half.success.mean()), OUTCOMES: self._tally(half)}
-                )
+                rate = float(half.success.mean())
+                on_iteration({"samples": float(samples), "success_rate": rate, OUTCOMES: self._tally(half)})
         return {"samples": float(asked), "success_rate": float(shown.success.mean())}
 
     def _tally(self, shown: Shown) -> Tally:

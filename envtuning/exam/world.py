@@ -41,13 +41,11 @@ class ExamWorld(TextWorld):
 
     def in_words(self, rows: Rows) -> list[Asked]:
         names, shift = self.letters.names, self.letters.letters + 2
-        return [
-            Asked(
-                f"{names[row[0] - shift]}: {said(row[1 : 1 + answer.sum()])}",
-                said(row[len(row) - len(answer) :][answer]),
-            )
-            for row, answer in zip(rows.tokens, rows.answer, strict=True)
-        ]
+        asked = list[Asked]()
+        for row, answer in zip(rows.tokens, rows.answer, strict=True):
+            question = f"{names[row[0] - shift]}: {said(row[1 : 1 + answer.sum()])}"
+            asked.append(Asked(question, said(row[-len(answer) :][answer])))
+        return asked
 
     @staticmethod
     def digest_of(asked: Asked) -> str:

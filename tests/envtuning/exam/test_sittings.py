@@ -34,7 +34,7 @@ from envtuning.cli import app_with  # noqa: E402
 from envtuning.cli import exam_report as report  # noqa: E402
 from envtuning.errors import RunError, SpecError  # noqa: E402
 from envtuning.exam import sheet  # noqa: E402
-from envtuning.exam.families import CODES, NAMED, Family  # noqa: E402
+from envtuning.exam.families import CODES, NAMED, Family, drawn_by, is_what_it_says  # noqa: E402
 from envtuning.exam.hall import KEPT, WITHOUT_A_MODEL, Hall, papers  # noqa: E402
 from envtuning.exam.reading import Rates, as_of_others, plainly, rates_of  # noqa: E402
 from envtuning.exam.roots import tasks_of  # noqa: E402
@@ -613,6 +613,58 @@ def test_tampered_results_do_not_hold(honest, tmp_path):
         assert any(fault is not None for fault in sheet.verify(sheet.read(tmp_path / "theirs.json"))), what
         tried += 1
     assert tried >= 20
+
+
+def changed(found: dict, **paper) -> list[str]:
+    """What is wrong with the last sitting if its paper asks for this."""
+    [*_, last] = json.loads(json.dumps(found))["sittings"]
+    last["paper"] |= paper
+    asked = sheet.Sheet(machine=sheet.this_machine(), sittings=[Sitting.model_validate(last)], scores=[])
+    return [fault.why for fault in sheet.verify(asked) if fault is not None and fault.sitting == 0]
+
+
+@pytest.mark.parametrize(
+    ("paper", "said"),
+    [
+        (
+            {"engineer": "rising", "options": {"nonsense": 1}},
+            "cannot be played (SpecError: 'rising' has no option nonsense",
+        ),
+        ({"engineer": "rising", "options": {"transcript": "t.jsonl"}}, "cannot be played (TypeError: "),
+        ({"root": 2**70}, "cannot be played ("),
+        ({"decisions": 7, "root": 3}, "its shares are not those"),
+        ({"family": SMALL.model_copy(update={"updates": 13}).model_dump(), "decisions": 3}, "its family is not small"),
+    ],
+)
+def test_whatever_a_file_asks_for_is_a_fault_in_a_sentence(honest, paper, said):
+    [fault] = changed(json.loads(honest.read_text()), **paper)
+    assert said in fault
+
+
+@pytest.mark.parametrize(
+    "name", ["drawn-1 of 3", "drawn-7 of 3", "drawn-0 of 3", "drawn-1 of 03x", "Drawn-1", "drawn-9"]
+)
+def test_a_family_that_says_it_was_drawn_must_have_been(honest, name):
+    forged = SMALL.model_copy(update={"name": name}).model_dump(mode="json")
+    assert changed(json.loads(honest.read_text()), family=forged) == [f"its family is not {name}"]
+
+
+def test_families_of_a_seed_are_what_they_say():
+    assert all(is_what_it_says(family) for family in (*drawn_by(3), *NAMED.values(), SMALL))
+    first, second, *_ = drawn_by(3)
+    assert not is_what_it_says(first.model_copy(update={"name": second.name}))
+
+
+@pytest.mark.parametrize("field", [
+    {"letters": 10_000}, {"width": 63}, {"width": 100_000}, {"layers": -1}, {"layers": 1_000}, {"lengths": [0]}, {"lengths": []},
+    {"lengths": [4_000]}, {"batch": 10**6}, {"updates": 12 * 10**6}, {"pretrain": 10**9}, {"coins": 10**6}, {"replies": 10**6},
+])  # fmt: skip
+def test_a_file_cannot_ask_for_absurd_sizes(honest, field, tmp_path):
+    found = json.loads(honest.read_text())
+    found["sittings"][3]["paper"]["family"] |= field
+    (tmp_path / "theirs.json").write_text(json.dumps(found))
+    with pytest.raises(RunError, match=f"is no result of an exam: sittings.3.paper.family.{next(iter(field))}"):
+        sheet.read(tmp_path / "theirs.json")
 
 
 def test_on_another_machine_small_differences_are_allowed(honest, tmp_path):
