@@ -143,7 +143,8 @@ class StageRecord(_Section):
     training_results: list[SliceResult] = Field(default_factory=list, description=TRAINING)
     own_config_results: list[SliceResult] = Field(default_factory=list, description=PROBE)
     cost: dict[str, float] = Field(
-        default_factory=dict, description="What the stage spent, by unit: env_steps, tokens, …"
+        default_factory=dict,
+        description="What the stage spent, by the units that training counts: env_steps, tokens, …",
     )
 
 
@@ -196,7 +197,9 @@ class StageReport(_Section):
     )
     budget_left: float | None = Field(None, description="Budget of all remaining stages together, in `unit`.")
     unit: str = Field("env_steps", description="The unit of the budget: env_steps, episodes, samples or tokens.")
-    cost: dict[str, float] = Field(default_factory=dict, description="What the stage spent, by unit.")
+    cost: dict[str, float] = Field(
+        default_factory=dict, description="What the stage spent, by the units that training counts."
+    )
     results: list[SliceResult] = Field(default_factory=list, description="Validation, per slice.")
     training_results: list[SliceResult] = Field(default_factory=list, description=TRAINING)
     own_config_results: list[SliceResult] = Field(default_factory=list, description=PROBE)

@@ -36,7 +36,7 @@ def build_report(attempt: Attempt) -> StageReport:
         rounds_left=None if spec.total is not None else max(0, len(spec.stages) - number - 1),
         budget_left=max(0, spec.budget - log.state.spent.get(plan.unit, 0) - attempt.cost.get(plan.unit, 0)),
         unit=plan.unit,
-        cost={unit: float(amount) for unit, amount in attempt.cost.items()},
+        cost=what_it_took(attempt),
         results=slice_results(attempt.episodes),
         training_results=outcomes.slice_results(attempt.outcomes, about.objective),
         own_config_results=slice_results(attempt.probe_episodes),
@@ -51,6 +51,15 @@ def build_report(attempt: Attempt) -> StageReport:
         training=bookkeeping(attempt),
         incidents=[*log.state.incidents(), *attempt.incidents],
     )
+
+
+def what_it_took(attempt: Attempt) -> dict[str, float]:
+    """The stage's cost, validation included, in the units that its training counts: others would tell validation alone as the whole stage."""
+    return {
+        unit: float(amount)
+        for unit, amount in attempt.cost.items()
+        if attempt.trained.get(unit) or unit == attempt.unit
+    }
 
 
 def what_outcomes_are(attempt: Attempt) -> dict[str, Any]:

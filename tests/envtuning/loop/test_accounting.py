@@ -44,10 +44,10 @@ def test_a_run_without_validations_in_between(tmp_path):
     assert run.state.spent["env_steps"] == 3000
     assert [stage.done.validated for stage in run.state.stages] == [{"env_steps": 91, "episodes": 13}] * 3
     assert [stage.report.cost for stage in run.state.stages] == [
-        {"env_steps": 1091.0, "episodes": 13.0},
-        {"env_steps": 909.0, "episodes": 13.0},
-        {"env_steps": 1000.0, "episodes": 13.0},
-    ]
+        {"env_steps": 1091.0},
+        {"env_steps": 909.0},
+        {"env_steps": 1000.0},
+    ], "its training counts no episodes"
     assert [stage.report.budget_left for stage in run.state.stages] == [1909, 1000, 0]
     assert [stage.report.rounds_left for stage in run.state.stages] == [2, 1, 0]
     assert [stage.report.training["trained_env_steps"] for stage in run.state.stages] == [1000, 818, 909]
@@ -210,6 +210,30 @@ def test_a_redrawn_first_config_is_one_that_the_world_can_draw():
 def test_one_case_costs_what_the_sums_above_say():
     assert VALIDATED * STEPS == 70
     assert PROBED * STEPS == 21
+
+
+class CountsEpisodes(CountTrainee):
+    """Every iteration is one episode."""
+
+    def train(self, config, budget, *, seed, on_iteration=None):
+        def tell(metrics):
+            if on_iteration is not None:
+                on_iteration(metrics | {"episodes": 1})
+
+        told = super().train(config, budget, seed=seed, on_iteration=tell)
+        return told | {"episodes": told["env_steps"] // 100}
+
+
+def test_a_unit_that_training_counts_is_told_with_that_of_validation(tmp_path):
+    spec = spec_of({}, trainee={"kind": f"{__name__}:CountsEpisodes"})
+    (stage,) = loop.start(spec, tmp_path / "run").state.done
+    assert stage.report.cost == {"env_steps": 1091.0, "episodes": 10.0 + VALIDATED + PROBED}
+
+
+def test_a_stage_that_trained_nothing_tells_the_budget_s_unit(tmp_path):
+    run = loop.start(spec_of({}, {"budget": 150}), tmp_path / "run")
+    idle = run.state.done[1]
+    assert (idle.done.trained, idle.report.cost) == ({}, {"env_steps": 91.0})
 
 
 def test_a_stage_that_cannot_train_says_why(tmp_path):
