@@ -37,6 +37,15 @@ AFTERWARDS: tuple[tuple[str, Reads], ...] = (
     (NAMED_BEFORE, "scores"), (NAMED_BEFORE, "success"), (NAMED_BEFORE, "yoked"), ("p(1-p)", "success"), ("thompson", "success"), ("steady", "scores")
 )  # fmt: skip
 
+READS = {  # what an engineer of the leaderboard reads; those that are missing read success alone
+    "oracle": "what each task is", "best open loop": "nothing", EVEN: "nothing", "random": "nothing",
+    **dict.fromkeys(("rising", "steady", "reader", "rules"), "success and score"),
+}  # fmt: skip
+TUNED = {  # on roots of the development families; the others have their defaults
+    "oracle": "30 settings", "best open loop": "33 settings", "rising": "24 settings, about 35 forms by hand",
+    "once": "12 settings", "steady": "as `rising`; two forms by hand, on worlds of text",
+}  # fmt: skip
+
 
 def opened(hall: Hall, families: Sequence[Family], trainings: int) -> dict[str, Any]:
     """The named engineers on families that nobody had seen."""
@@ -96,9 +105,9 @@ def row_of_control(name: str, row: dict[str, Any]) -> str:
 
 
 def row_of_all(name: str, row: dict[str, Any]) -> str:
-    """A line of the leaderboard: success and gain on each family."""
+    """A line of the leaderboard: what is read, what it was tuned on, success and gain on each family."""
     cells = [f"{100 * of['success']:.1f} | {in_points(of['over_open_loop'])}" for of in row["families"].values()]
-    return f"| {name} | {' | '.join(cells)} |"
+    return f"| {name} | {READS.get(name, 'success')} | {TUNED.get(name, '')} | {' | '.join(cells)} |"
 
 
 def main() -> None:

@@ -302,9 +302,13 @@ def test_what_the_page_says_of_a_real_model_is_stored():
     )
     means = {
         arm: [np.mean([100 * row["all"][when] for row in figures["means"] if row["arm"] == arm]) for when in ("before", "end")]
-        for arm in ("even with refill", "rising")
+        for arm in ("even with refill", "even", "rising")
     }  # fmt: skip
     assert "refill go from {:.1f} to {:.1f} %".format(*means["even with refill"]) in PAGE
+    assert "even draws from {:.1f} to {:.1f} %".format(*means["even"]) in PAGE
     assert "`rising` from {:.1f} to {:.1f} %".format(*means["rising"]) in PAGE
+    plain = next(one for one in figures["contrasts"] if (one["arms"], one["tasks"]) == ("rising - even", "between"))
+    assert f"From plain even draws it ends {in_points(plain['over seeds'])} points" in PAGE
+    assert all(end > before for before, end in means.values()), "the model learns in every arm"
     papers = (RESULTS.parents[1] / "docs" / "papers.md").read_text(encoding="utf-8")
     assert f"`rising` ends {in_points(primary['over seeds'])} points from even draws with refill" in papers

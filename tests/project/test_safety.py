@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import safety
+from benchmarks._points import in_points
 from benchmarks._record import RESULTS
 from benchmarks.safety import Found, verdict
+from engineers.registry import DEFAULT_ENGINEER
 from engineers.shared import own
 from envtuning.studies.study import raise_unless_comparable
 
@@ -75,16 +77,38 @@ def test_the_worlds_of_text_can_be_drawn(name: str):
     raise_unless_comparable({"uniform": spec})
 
 
-def test_the_page_has_the_stored_table_and_the_verdicts_follow_from_the_seeds():
-    figures = json.loads((RESULTS / "safety.json").read_bytes())["figures"]["engineers"]
+@pytest.mark.parametrize(("result", "engineer"), [("safety", "steady"), ("safety_reader", "reader")])
+def test_the_page_has_the_stored_table_and_the_verdicts_follow_from_the_seeds(result: str, engineer: str):
+    figures = json.loads((RESULTS / f"{result}.json").read_bytes())["figures"]["engineers"][engineer]
     page = PAGE.read_text(encoding="utf-8")
     rules = {ground.name: ground for ground in safety.grounds()}
-    assert f"in {100 * figures['reader']['newcomer']['chance_of_worst']:.0f} % of pairs" in page
-    assert sum(seed < -0.1 for seed in figures["reader"]["newcomer"]["per_seed"]) == 4
-    assert "four seeds of thirty end too far below" in page
-    assert sum(told["verdict"] == "safe" for told in figures["reader"].values()) == 8
-    assert sum(told["verdict"] == "safe" for told in figures["rising"].values()) == 8
-    for name, told in [*figures["reader"].items(), *figures["rising"].items()]:
+    for name, told in figures.items():
         assert safety.line(name, told) in page
         found = Found([], told["per_seed"], told["given_up"])
         assert told["verdict"] == verdict(found, rules[name])
+
+
+def test_the_default_engineer_is_safe_on_all_grounds_but_one():
+    """That it is not safe where all can be learnt, the page says, too."""
+    figures = json.loads((RESULTS / "safety.json").read_bytes())["figures"]["engineers"][DEFAULT_ENGINEER]
+    assert [name for name, told in figures.items() if told["verdict"] != "safe"] == ["newcomer"]
+    assert figures.keys() == {ground.name for ground in safety.grounds()}
+    assert min(figures["newcomer"]["per_seed"]) > -0.1
+    assert not figures["newcomer"]["given_up"]
+    assert "safe on twelve grounds of thirteen" in " ".join(PAGE.read_text(encoding="utf-8").split())
+
+
+def test_what_the_default_engineer_gains_in_the_exam_is_what_is_stored():
+    rules = json.loads((RESULTS / "exam_rules.json").read_bytes())["figures"]["families"]
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    gains = {
+        arm: [in_points(rules[family]["rows"][f"{arm}, scores"]["over_best_open_loop"]) for family in rules]
+        for arm in ("steady", "rising", "reader")
+    }
+    assert "it ends {} and {} points above the best open loop".format(*gains["steady"]) in page
+    assert "`rising` ends at {} and {}, and".format(*gains["rising"]) in page
+    assert "`reader` at {} and {}.".format(*gains["reader"]) in page
+    held_out = json.loads((RESULTS / "exam_table.json").read_bytes())["figures"]["afterwards"]
+    for arm, said in {"steady": "it takes {} of the oracle's gain", "rising": "`rising` takes {}."}.items():
+        part = {name: 100 * value for name, value in held_out[f"{arm}, scores"]["part"].items()}
+        assert said.format("{mean:.0f} % ({low:.0f}, {high:.0f})".format(**part)) in page

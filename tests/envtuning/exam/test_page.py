@@ -156,7 +156,8 @@ def test_the_readme_says_what_is_stored():
 @pytest.mark.parametrize(
     ("family", "other"),
     [("codes-slow", "once, success"), ("algorithms-hopeless", "reader, success"), ("codes-slow", "reader, scores"),
-     ("algorithms-hopeless", "reader, scores"), ("algorithms-hopeless", "even")],
+     ("algorithms-hopeless", "reader, scores"), ("algorithms-hopeless", "even"), ("codes-slow", "steady, scores"),
+     ("algorithms-hopeless", "steady, scores")],
 )  # fmt: skip
 def test_what_simpler_arms_take_of_it_is_what_is_stored(family, other):
     rows = RULES["families"][family]["rows"]
