@@ -8,15 +8,17 @@ import gymnasium as gym
 import numpy as np
 import torch
 
+from envtuning.errors import SpecError
 from envtuning.exam.families import DECISIONS, Family, named
 from envtuning.exam.session import Session, Start
 from envtuning.exam.sitting import halves
 from envtuning.exam.training import Floats
 
+ByName = dict[str, Any]
 ROOTS = 200  # an episode begins at one of so many roots, which are trained when they are first used
 
 
-class EngineerExamEnv(gym.Env[dict[str, Any], Floats]):
+class EngineerExamEnv(gym.Env[ByName, Floats]):
     """Observation: the last stage's report. Action: weights of the tasks in the next stage. The reward comes at the end: success over all tasks,
     less ``baseline``, a constant of yours. Exams use other roots than the first ``roots``.
     """
@@ -35,9 +37,7 @@ class EngineerExamEnv(gym.Env[dict[str, Any], Floats]):
         )  # fmt: skip
         self.action_space = gym.spaces.Box(0.0, 1.0, (n,))
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: ByName | None = None) -> tuple[ByName, ByName]:
         """The first stage draws evenly. ``options={"root": 7, "training": 1}`` chooses the training."""
         super().reset(seed=seed)
         torch.set_num_threads(1)
@@ -46,16 +46,18 @@ class EngineerExamEnv(gym.Env[dict[str, Any], Floats]):
         self.session = Session(self.family, [start], self.decisions)
         return self._trained(np.ones(self.family.tasks)), {"root": start.root, "training": start.training}
 
-    def step(self, action: Floats) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        weights = np.asarray(action, float)
-        seen = self._trained(weights if weights.sum() > 0 else np.ones(self.family.tasks))
+    def step(self, action: Floats) -> tuple[ByName, float, bool, bool, ByName]:
+        weights, n = np.asarray(action, float), self.family.tasks
+        if weights.shape != (n,) or not (weights >= 0).all() or np.isinf(weights.sum()):
+            raise SpecError(f"action {action!r:.60}: give {n} finite weights of at least 0, one for each task")
+        seen = self._trained(weights if weights.sum() > 0 else np.ones(n))
         if self.session.stage < self.decisions:
             return seen, 0.0, False, False, {}
         success = self.session.test()[0]
         end = float(success.mean())
         return seen, end - self.baseline, True, False, {"success": end, "success_by_task": success}
 
-    def _trained(self, weights: Floats) -> dict[str, Any]:
+    def _trained(self, weights: Floats) -> ByName:
         n, shares = self.family.tasks, weights / weights.sum()
         sums = []
         for half in halves(self.session.train(shares[None])):

@@ -29,10 +29,8 @@ class ExamWorld(TextWorld):
         if self.family.content == "reasoning":
             raise SpecError("family='reasoning': its questions are in the world 'reasoning-gym'")
         self.letters = LetterTasks(self.family, root)
-        tasks = {
-            name: Task(TaskKnobs, partial(self._ask, place), signs_right)
-            for place, name in enumerate(self.letters.names)
-        }
+        names = enumerate(self.letters.names)
+        tasks = {name: Task(TaskKnobs, partial(self._ask, place), signs_right) for place, name in names}
         super().__init__("exam", tasks, ENVIRONMENT.format(tasks=self.family.tasks), score_in_words=SCORE)
 
     def _ask(self, task: int, rng: np.random.Generator, knobs: TaskKnobs) -> Asked:

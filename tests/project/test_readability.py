@@ -68,6 +68,12 @@ def test_an_area_of_the_changelog_fits_a_screen():
     assert len(lengths) == len(areas), "two areas have one name"
 
 
+def test_the_exam_stays_a_small_package():
+    """It trains, asks, scores and verifies: whoever adds to it simplifies something else in it."""
+    files = (ROOT / "envtuning" / "exam").rglob("*.py")
+    assert 1_000 < sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 1_800
+
+
 def test_the_glossary_has_at_most_24_words():
     page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     rows = [line for line in page.partition("\n## Words\n")[2].partition("\n## ")[0].splitlines() if line[:2] == "| "]

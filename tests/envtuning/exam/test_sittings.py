@@ -819,6 +819,17 @@ def test_it_is_a_trainee():
     check_trainee("exam", world, world.config_type(), budget=28, unit="samples")
 
 
+@pytest.mark.parametrize(
+    "action", [np.ones(6), np.ones((1, 7)), np.full(7, np.nan), np.full(7, np.inf), -np.ones(7), 1.0]
+)
+def test_an_action_that_is_no_weights_of_the_tasks_is_refused(action):
+    env = gym.make("envtuning.exam:EngineerExam-v0", family=ROOMY, decisions=3, roots=2).unwrapped
+    env.reset(options={"root": 1, "training": 0})
+    with pytest.raises(SpecError, match="give 7 finite weights of at least 0, one for each task"):
+        env.step(action)
+    assert env.step(np.zeros(7))[0]["shares"].tolist() == pytest.approx([1 / 7] * 7)  # no weight at all draws evenly
+
+
 def test_an_engineer_can_be_trained_on_it():
     env = gym.make("envtuning.exam:EngineerExam-v0", family=ROOMY, decisions=3, roots=2)
     check_env(env.unwrapped, skip_render_check=True)
