@@ -565,9 +565,11 @@ HONEST = ("once", "reader", "random", "pools", "give-up", "rules", "learnability
 
 
 @pytest.mark.parametrize("reads", ["scores", "success"])
-def test_honest_results_of_ten_engineers_hold(reads, tmp_path):
-    starts = [Start(root) for root in (2, 3)]
-    found = Hall(tmp_path / "out").sittings(papers(HONEST, [SMALL], starts, decisions=3, reads=reads))
+@pytest.mark.parametrize(("place", "engineer"), enumerate(HONEST))
+def test_twenty_honest_results_hold(place, engineer, reads, tmp_path):
+    """Files of their own: each has another engineer or reading, on one of five roots, with one of two seeds of training."""
+    starts = [Start(root=2 + place % 5, training=place % 2)]
+    found = Hall(tmp_path / "out").sittings(papers([engineer], [SMALL], starts, decisions=3, reads=reads))
     sheet.write(found, tmp_path / "mine.json")
     assert faults(tmp_path / "mine.json") == []
 
