@@ -19,13 +19,15 @@ from envtuning.exam import sheet
 from envtuning.exam.families import NAMED, NULL, Family, drawn_by, named
 from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
 from envtuning.exam.reading import Reads
-from envtuning.exam.scores import Score, scores
+from envtuning.exam.scores import Score, by_root, scores
 from envtuning.exam.session import Start
-from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting
+from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting, asks_a_model
 from envtuning.show.console import FittingTable
 from envtuning.show.pace import Pace
 from envtuning.show.pulse import Pulse
-from envtuning.studies.intervals import Interval
+from envtuning.studies.intervals import Interval, t_mean
+
+RULE = "once"  # the simplest rule that reads: what a language model adds is its difference to this one
 
 
 def examine(
@@ -53,6 +55,8 @@ def examine(
         told = scores(found)
     console.print(table(told, f"{counted(len(roots), 'root')}, {counted(trainings, 'training')} of each"))
     console.print(legend(told, chosen))
+    for line in beside_a_rule(found):
+        console.print(line, markup=False)
     if json is not None:
         sheet.write(found, json)
         console.print(f"sittings and scores: {json}")
@@ -180,3 +184,22 @@ def legend(found: Sequence[Score], families: Sequence[Family]) -> str:
         )
     costs = [f"{one.engineer} US$ {one.cost:.2f}" for one in found if one.cost is not None]
     return " ".join([*said, *([f"Cost: {', '.join(costs)}."] if costs else [])])
+
+
+def beside_a_rule(found: Sequence[Sitting]) -> list[str]:
+    """A line for each engineer that has asked a model: its points over ``RULE`` on the same roots, family by family."""
+    told = list[str]()
+    families = dict.fromkeys(one.paper.family for one in found)
+    for name in dict.fromkeys(
+        one.paper.engineer for one in found if asks_a_model(one.paper.engineer) or one.usage.tokens
+    ):
+        gains = list[str]()
+        for family in families:
+            here = [one for one in found if one.paper.family == family]
+            mine, theirs = (by_root([one for one in here if one.paper.engineer == who]) for who in (name, RULE))
+            if theirs:
+                over = t_mean([end - theirs[root] for root, end in mine.items()])
+                gains.append(f"{points(over)} on {family.name}")
+        missing = f"unknown, because {RULE} is not among the engineers"
+        told.append(f"{redact(name)}, points over the rule {RULE}: {', '.join(gains) or missing}.")
+    return told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -455,6 +456,25 @@ def test_dollars_are_capped_for_a_model_of_ones_own_too(here):
     assert free == []
     assert len(capped) == 2
     assert all("the next question may cost" in why for why in capped)
+
+
+def test_a_model_s_row_is_told_beside_the_first_rule(here):
+    (here / "exam_model_mine.py").write_text(OWN_MODEL)
+    said = []
+    for names in ("once,exam_model_mine:make", "exam_model_mine:make", "once,rising"):
+        words = ["--engineer", names, "--family", "small", "--roots", "3", "--decisions", "3", "--out", "out"]
+        result = CliRunner().invoke(app_with(["exam"]), ["exam", *words, "--json", "mine.json"])
+        assert result.exit_code == 0, result.output
+        said.append(" ".join(result.output.split()))
+    both, alone, no_model = said
+    assert "exam_model_mine:make, points over the rule once: unknown, because once is not among the engineers." in alone
+    assert "points over the rule" not in no_model
+    found = {one.paper.engineer: [] for one in Hall(here / "out").kept().values()}
+    for one in Hall(here / "out").kept().values():
+        found[one.paper.engineer].append(one.end)
+    over = 100 * np.mean(np.subtract(found["exam_model_mine:make"], found["once"]))
+    [shown] = re.findall(r"exam_model_mine:make, points over the rule once: (\S+) \(\S+ \S+\) on small\.", both)
+    assert float(shown) == pytest.approx(over, abs=0.051)
 
 
 def outcome(folder: Path, *words: str, hash_seed: str = "0") -> bytes:
