@@ -22,7 +22,7 @@ from envtuning.exam.families import DECISIONS, Family
 from envtuning.exam.reading import Reads
 from envtuning.exam.roots import root
 from envtuning.exam.session import Start
-from envtuning.exam.sitting import BOUNDS, NEVER_ASK, SAMPLERS, Paper, Sitting, asks_a_model, sit
+from envtuning.exam.sitting import BOUNDS, NEVER_ASK, SAMPLERS, Paper, Sitting, sit
 from envtuning.studies.study import begin_process, folder_name
 
 READS_NOTHING = ("fixed", "uniform", "schedule", "ladder", "target-only", "warm-target", "mixture", "near-uniform")
@@ -100,9 +100,10 @@ class Hall:
         limits: dict[str, Any] = {"timeout": self.timeout}
         if self.max_cost is not None:  # whoever asks no model ignores it
             limits["max_cost"] = max(0.0, self.max_cost - sum(one.usage.cost or 0.0 for one in done))
-        if not asks_a_model(paper.engineer):
+        if paper.engineer in NEVER_ASK:  # one of one's own may ask: whoever asks nothing writes nothing
             return {"limits": limits}
-        place = self.folder / "transcripts" / folder_name(paper.engineer) / paper.family.name
+        # What was asked before a change of one's own code is no answer of the engineer that it is now.
+        place = self.folder / "transcripts" / folder_name(paper.engineer) / paper.code / paper.family.name
         return {"transcript": place / f"{paper.root}-{paper.training}" / "transcript.jsonl", "limits": limits}
 
 

@@ -342,6 +342,8 @@ def here(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     monkeypatch.setattr("sys.dont_write_bytecode", True)
+    sys.modules.pop("exam_model_mine", None)  # as in a process of its own
+    importlib.invalidate_caches()
     return tmp_path
 
 
@@ -456,6 +458,34 @@ def test_dollars_are_capped_for_a_model_of_ones_own_too(here):
     assert free == []
     assert len(capped) == 2
     assert all("the next question may cost" in why for why in capped)
+
+
+def test_questions_of_a_model_of_ones_own_are_kept_and_replay_without_it(here):
+    (here / "exam_model_mine.py").write_text(OWN_MODEL)
+    words = ["--family", "small", "--roots", "2", "--decisions", "3"]
+    ends = []
+    for name, out in (("exam_model_mine:make", "mine"), ("replay/mine/transcripts", "again")):
+        result = CliRunner().invoke(app_with(["exam"]), ["exam", "--engineer", name, *words, "--out", out])
+        assert result.exit_code == 0, result.output
+        ends.append([one.end for one in Hall(here / out).kept().values() if one.paper.engineer == name])
+        (here / "exam_model_mine.py").unlink(missing_ok=True)
+        assert len(list((here / out / "transcripts").rglob("transcript.jsonl"))) == 2
+    assert ends[0] == ends[1]
+    assert all(not one.failures for one in Hall(here / "again").kept().values())
+
+
+def test_a_changed_model_of_ones_own_is_asked_anew(here):
+    failed = []
+    for written in (OWN_MODEL, OWN_MODEL.replace("shown = messages", "shown = 1 / 0 or messages")):
+        (here / "exam_model_mine.py").write_text(written)
+        sys.modules.pop("exam_model_mine", None)  # as in the next process
+        importlib.invalidate_caches()
+        words = ["--engineer", "exam_model_mine:make", "--family", "small", "--roots", "1", "--decisions", "3"]
+        result = CliRunner().invoke(app_with(["exam"]), ["exam", *words, "--out", "out"])
+        assert result.exit_code == 0, result.output
+        *_, last = (here / "out" / KEPT).read_text().splitlines()
+        failed.append(len(json.loads(last)["failures"]))
+    assert failed == [0, 2]
 
 
 def test_a_model_s_row_is_told_beside_the_first_rule(here):
