@@ -1,11 +1,11 @@
 """Whether an engineer is safe where nobody chose it: ``python -m benchmarks.safety``.
 
 Preregistered. An engineer is compared with even draws (``uniform``), paired by seed, on thirteen grounds: the lakes' preset ``scripted``, the
-two development families of the exam and its family ``null``, eight small worlds of text (two of the examples, three that were written
-for this, and three that were written after ``steady`` was chosen as the default), and the newcomer's four arithmetic tasks. It is safe on a ground if the one-sided 95 % bound of the difference is above -2
-points. Ten seeds are played first, and ten more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided
-counts as not safe. On the newcomer's tasks it takes thirty seeds at least, none more than 10 points below even draws, and no task given up
-for good. How often one of two runs of even draws ends that far below the other is stored, too (`chance_of_worst`, added after ten seeds).
+two development families of the exam and its family ``null``, eight small worlds of text (two of the examples, three that were written for this
+and on which ``steady`` was chosen with other seeds, and three on which no engineer had been played when it was chosen), and the newcomer's
+four arithmetic tasks. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and
+ten more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided counts as not safe. On the newcomer's tasks it
+takes thirty seeds at least, none more than 10 points below even draws, and no task given up for good. How often one of two runs of even draws ends that far below the other is stored, too (`chance_of_worst`, added after ten seeds).
 An engineer is safe if it is safe on every ground, so the levels are not corrected for their number. Nor are they for looking up to four
 times at the same ground, so a bound close to -2 should be read with care.
 

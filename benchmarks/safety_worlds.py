@@ -1,6 +1,6 @@
 """Small worlds of text for ``benchmarks.safety``: some of their tasks are easy, some hard and some impossible.
 
-`three`, `six` and `twelve` were written before the default engineer was chosen; `counts`, `lengths` and `sums` after it.
+On `three`, `six` and `twelve` the default engineer was chosen; `counts`, `lengths` and `sums` had no part in that.
 """
 
 from __future__ import annotations
