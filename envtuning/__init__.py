@@ -3,7 +3,7 @@
 ``run(spec, folder)`` runs a spec to its end. A ``World`` is an environment for the loop; a ``Trainee`` is a learner.
 
 The curriculum for your own training script can be used without the loop: ``CurriculumEnv``, ``CurriculumVectorEnv``,
-``CurriculumParallelEnv``, ``EngineerCurriculum``, ``Ladder``, the samplers ``Learnability``, ``Thompson`` and ``Pools``,
+``CurriculumParallelEnv``, ``EngineerCurriculum`` (fed by ``Outcome``), ``Ladder``, the samplers ``Learnability``, ``Thompson`` and ``Pools``,
 ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
 """
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from envtuning.curriculum.wrappers import CurriculumParallelEnv as CurriculumParallelEnv
     from envtuning.curriculum.wrappers import CurriculumVectorEnv as CurriculumVectorEnv
     from envtuning.loop.run import start as run  # noqa: F401
+    from envtuning.outcomes import Outcome as Outcome
     from envtuning.trainees.base import Trainee as Trainee
     from envtuning.worlds.world import World as World
 
@@ -34,6 +35,7 @@ HOMES = {
     **dict.fromkeys(("CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv"), "curriculum.wrappers"),
     "EngineerCurriculum": "curriculum.engineer_curriculum",
     "Ladder": "curriculum.ladder",
+    "Outcome": "outcomes",
     **dict.fromkeys(("Learnability", "Pools", "Thompson"), "curriculum.samplers"),
     "RLlibCurriculumCallback": "curriculum.rllib_callback",
     "SB3CurriculumCallback": "curriculum.sb3_callback",
