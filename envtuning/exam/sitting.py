@@ -185,7 +185,7 @@ def unshared(config: BaseModel) -> str | None:
 def halves(shown: Shown) -> tuple[Shown, ...]:
     """A stage's outcomes in two parts: the report compares them."""
     middle = shown.task.shape[1] // 2
-    return tuple(Shown._make(column[:, of] for column in shown) for of in (slice(middle), slice(middle, None)))
+    return tuple(Shown(*(column[:, of] for column in shown)) for of in (slice(middle), slice(middle, None)))  # type: ignore[arg-type]
 
 
 def arm_of(paper: Paper) -> Arm:

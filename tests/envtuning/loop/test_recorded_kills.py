@@ -44,6 +44,9 @@ def compared(run: Path) -> dict[str, object]:
                 record = json.loads(path.read_bytes())
                 if path.name == "report.json":
                     record = StageReport.model_validate(record).model_dump(mode="json")  # in today's version
+                    record["cost"] = {
+                        record["unit"]: record["cost"][record["unit"]]
+                    }  # then with units of validation alone
                 for name in (
                     "seconds",
                     "validations",
