@@ -66,14 +66,17 @@ class RisingEngineer(UnorderedEngineer):
         of_config = whole_slices(current)
         stages = [Stage(record, whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(of_config[piece.name], stages, report) for piece in slices}
-        parts = {piece.name: self.part(of_config[piece.name], stages, report) for piece in slices}
+        parts = {
+            piece.name: self.flat_part(of_config[piece.name], stages, report) if kinds[piece.name] == "flat" else 1.0
+            for piece in slices
+        }
         none = "" if "rising" in kinds.values() else "; nothing rises, so all are drawn as in the target"
         reasons = {name: f"{kind}{as_shown(name, stages[-1], report)}{none}" for name, kind in kinds.items()}
         return shared(kinds, parts, self.kept(report), weights), reasons
 
-    def part(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
-        """What the slice has of the data of a rising one."""
-        return self.flat if self.kind(piece, stages, report) == "flat" else 1.0
+    def flat_part(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
+        """What a flat slice has of the data of a rising one."""
+        return self.flat
 
     def kept(self, report: StageReport) -> float:
         """The part for rehearsal: it grows with each decision."""
@@ -114,8 +117,8 @@ class SteadyEngineer(RisingEngineer):
 
     name = "steady"
 
-    def part(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
-        count = len(stages)
+    def flat_part(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
+        count = len(stages) - 1
         while count > 0 and self.kind(piece, stages[:count], report) == "flat":
             count -= 1
         last = next((stage.late[piece.name] for stage in reversed(stages) if piece.name in stage.late), None)
