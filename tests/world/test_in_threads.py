@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import gc
 import sys
 import threading
 import time
@@ -69,6 +70,7 @@ def interrupted_at(line: int) -> bool:
     late = threading.Timer(0.15, ends_when_nobody_stops_it)
     before = running()
     late.start()
+    gc.disable()  # Python itself swallows what is raised in a callback of the collector, and Hypothesis has one
     sys.settrace(trace)
     try:
         in_threads(lambda begin, end: stopped.wait(), 4, 2, stop=stopped.set)
@@ -77,6 +79,7 @@ def interrupted_at(line: int) -> bool:
         heard = True
     finally:
         sys.settrace(None)
+        gc.enable()
         late.cancel()
         late.join()
     assert heard == pressed, f"line {line}: Ctrl-C was swallowed"
