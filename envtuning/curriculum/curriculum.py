@@ -32,7 +32,6 @@ class Curriculum(ABC):
     config: Config = None  # what to train on now; None leaves the environment as it is
     version: int = 0  # number of configs that were chosen so far
     made_in: int  # the process that made it; a copy in another process says the same
-    rllib_iterations: int = 0  # of an RLlib Algorithm, counted by it: a checkpoint with another number is not its own
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         made = super().__new__(cls)

@@ -25,6 +25,7 @@ except ImportError as error:
 
 ResultCurriculum = Callable[[dict[str, Any]], Config | None]  # train()'s result → the next config, or None
 STATE = "curriculum.json"  # in a checkpoint's folder
+ITERATIONS = "rllib_iterations"  # this door's note on a curriculum, which a pickle takes along
 OUTCOMES = ("success", "valid")  # entries of a lake's info at an episode's end; a result has their means
 
 
@@ -108,7 +109,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         """
         curriculum = cls._curriculum_of(algorithm)
         curriculum.load(Path(path) / STATE)
-        curriculum.rllib_iterations = algorithm.iteration
+        _set_iterations(curriculum, algorithm.iteration)
         if curriculum.config is not None:
             cls.swap(algorithm, curriculum.config)
 
@@ -145,13 +146,14 @@ class RLlibCurriculumCallback(RLlibCallback):
     def _raise_unless_of(self, iteration: int) -> None:
         """At the first result: the curriculum has counted what the Algorithm has trained."""
         assert isinstance(self.curriculum, Curriculum)
-        counted, trained = self.curriculum.rllib_iterations, iteration - 1
+        counted, trained = _iterations(self.curriculum), iteration - 1
         if not self.begun and counted != trained:
             raise RunError(
                 f"this Algorithm has trained for {trained} iterations, and its curriculum has counted {counted}: call "
                 "RLlibCurriculumCallback.restore(algorithm, path) after restore_from_path(path), and give a new Algorithm a new curriculum"
             )
-        self.begun, self.curriculum.rllib_iterations = True, iteration
+        self.begun = True
+        _set_iterations(self.curriculum, iteration)
 
     def on_episode_start(self, *, episode: Any, env_runner: Any, **_: Any) -> None:
         _notes(env_runner).begun[episode.id_] = _notes(env_runner).swaps
@@ -207,6 +209,15 @@ class _Notes:
 
 def _notes(env_runner: Any) -> _Notes:
     return vars(env_runner).setdefault("curriculum_notes", _Notes())
+
+
+def _iterations(curriculum: Curriculum) -> int:
+    """Of an Algorithm, counted by this curriculum: a checkpoint with another number is not its own."""
+    return int(vars(curriculum).get(ITERATIONS, 0))
+
+
+def _set_iterations(curriculum: Curriculum, iterations: int) -> None:
+    vars(curriculum)[ITERATIONS] = iterations
 
 
 def _new_steps(result: dict[str, Any]) -> int:
