@@ -244,6 +244,8 @@ def _show(proposal: Proposal[Any], report: StageReport) -> None:
         out.print("  [bold yellow]the current config is kept[/]")
     elif not proposal.reasons:
         out.print("  no change")
+        for line in proposal.told_reasons():
+            out.print(f"  {escape(line)}", soft_wrap=True)
     if proposal.reasons:
         table = Table("knob", "now", "", "next", "why", box=None, header_style="bold", padding=(0, 1))
         for change in proposal.reasons:

@@ -61,17 +61,33 @@ class Proposal(BaseModel, Generic[ConfigT]):
     reasons: list[Change] = Field(default_factory=list)
     usage: Usage = Field(default_factory=Usage)
     engineer: str = ""
+    kept: dict[str, str] = Field(
+        default_factory=dict, description="Why knobs that the engineer looked at stay as they are, by the knob."
+    )
     fallback: bool = Field(
         False, description="True when every reply was refused, so the current config stays in force."
     )
     refusals: list[str] = Field(default_factory=list, description="Why earlier replies were refused, a sentence each.")
 
     def with_changes(self, current: BaseModel) -> Self:
-        """A copy whose ``reasons`` are the knobs that differ from ``current``, each with the reason that is given for it or for its group."""
+        """A copy whose ``reasons`` are the knobs that differ from ``current``, each with the reason that is given for it or for its group.
+
+        A reason for a knob that does not differ goes to ``kept``.
+        """
         given = {one.path: one.reason for one in self.reasons}
-        made = []
+        made, used = list[Change](), set[str]()
         for path, old, new in changes(current, self.config):
             names = [".".join(path[:length]) for length in range(len(path), 0, -1)]
-            reason = next((given[name] for name in names if name in given), "")
-            made.append(Change(path=names[0], old=old, new=new, reason=reason))
-        return self.model_copy(update={"reasons": made})
+            found = next((name for name in names if name in given), "")
+            used.add(found)
+            made.append(Change(path=names[0], old=old, new=new, reason=given.get(found, "")))
+        kept = {name: reason for name, reason in given.items() if reason and name not in used}
+        return self.model_copy(update={"reasons": made, "kept": self.kept | kept})
+
+    def told_reasons(self) -> list[str]:
+        """A line for each reason, of knobs that were turned or kept, with its knobs: engineers give one reason for several."""
+        knobs: dict[str, list[str]] = {}
+        given = {one.path: one.reason for one in self.reasons if one.reason}
+        for name, reason in (given | self.kept).items():
+            knobs.setdefault(reason, []).append(name)
+        return [f"{', '.join(names)}: {reason}" for reason, names in knobs.items()]

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from engineers.engineer import Engineer
 from engineers.guard import NO_GUARD, Guard
-from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values, without_noise
+from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get_or_none, with_values, without_noise
 from engineers.plain.shares import with_least
 from engineers.proposal import Change, Proposal
 from engineers.registry import require_common
@@ -42,6 +42,15 @@ class Design:
     def turn(self, knob: Knob, value: Any, reason: str) -> None:
         self.values[knob.path] = value
         self.reasons[knob.path] = reason
+
+    def kept(self, current: BaseModel) -> dict[str, str]:
+        """Why knobs that were thought of stay as they are, by the knob's name."""
+        now = dump(current)
+        return {
+            ".".join(path): reason
+            for path, reason in self.reasons.items()
+            if reason and path in self.values and self.values[path] == get_or_none(now, path)
+        }
 
     def share_out(self, slices: Iterable[SliceKnobs], parts: Mapping[str, float], reasons: Mapping[str, str]) -> None:
         """Give each of the target's slices its part of the data, and no data to the others; both mappings are by slice name.
@@ -123,7 +132,14 @@ class PlainEngineer(Engineer):
             Change(path=".".join(path), old=old, new=new, reason=design.reasons.get(path, ""))
             for path, old, new in changes(current, config)
         ]
-        return Proposal(config=config, reasons=reasons, engineer=self.name, fallback=stuck, refusals=refusals)
+        return Proposal(
+            config=config,
+            reasons=reasons,
+            kept={} if refusals else design.kept(current),  # what was refused is not kept for the design's reason
+            engineer=self.name,
+            fallback=stuck,
+            refusals=refusals,
+        )
 
     def _part_by_part(
         self,

@@ -57,7 +57,10 @@ class Curriculum(ABC):
             self.observe(Outcome(str(name), bool(success), float(score), further=bool(mark)))
 
     def next(self) -> Config | None:
-        """A new config if it is time, else None. The new config is in force from now on."""
+        """A new config if it is time, else None. The new config is in force from now on.
+
+        It may be called after every episode. Before enough episodes it returns None and changes nothing.
+        """
         config = self.decide()
         if config is None:
             return None

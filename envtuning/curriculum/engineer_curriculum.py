@@ -102,6 +102,7 @@ class EngineerCurriculum(Curriculum):
         self.history: list[StageRecord] = []  # of the stages that are done
         self.proposals: list[Proposal[Any]] = []
         self.incidents: list[Incident] = []
+        self._answered: list[int] = []  # for each proposal, the stage that it was asked about
         self._questions = 0
         self._amount = 0  # of the stage, in ``unit``
         self._halves = [Arriving(), Arriving()]  # of the stage
@@ -119,22 +120,32 @@ class EngineerCurriculum(Curriculum):
         self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
 
     def __str__(self) -> str:
-        """A line for each stage: what was trained on, how it went, and what the engineer changed after it. Of many, the first and the last."""
+        """A line for each stage: what was trained on, how it went, and what the engineer changed after it, or why nothing. Of many, the first and the last."""
         told = [
-            f"{self.name}: {len(self.history)} stages, {len(self.proposals)} proposals, {len(self.incidents)} incidents"
+            f"{self.name}: {len(self.history)} stages, {len(self.proposals)} proposals, {len(self.incidents)} incidents; {self._due()}"
         ]
+        whys = {stage: one.told_reasons() for stage, one in zip(self._answered, self.proposals, strict=True)}
+        whys |= {one.stage: [f"{one.kind.replace('_', ' ')}, in `incidents`"] for one in self.incidents}
         configs = [dict(record.config) for record in self.history] + [dump(self.config)]
         for record, (before, after) in zip(self.history, pairwise(configs), strict=True):
             success = ", ".join(_went(row) for row in record.training_results)
             turned = [] if self.slices.drawn_alike(before, after) else _turned(leaves(before), leaves(after))
-            more = f" and {len(turned) - TOLD} more" if len(turned) > TOLD else ""
+            answered = f"; {_few(turned)}" if turned else "; no change"
+            if not turned and (why := whys.get(record.stage)):
+                answered += f" ({_few(why, '; ')})"
             amount = f"{record.cost.get(self.unit, 0):,.0f} {self.unit}"
-            told.append(
-                f"stage {record.stage}: {amount}, success {success or 'unknown'}; {', '.join(turned[:TOLD]) or 'no change'}{more}"
-            )
+            told.append(f"stage {record.stage}: {amount}, success {success or 'unknown'}{answered}")
         if (left_out := len(self.history) - FIRST - LAST) > 1:
             told[1 + FIRST : -LAST] = [f"… {left_out} stages more, in `history`"]
         return "\n".join(told)
+
+    def _due(self) -> str:
+        """When the engineer is asked next: until then, ``next`` returns None."""
+        if self._open is not None:
+            return "a question is open"
+        if self.max_questions is not None and self._questions >= self.max_questions:
+            return f"all {self.max_questions} questions are asked"
+        return f"{self._amount:,} of {self.every:,} {self.unit} to the next question"
 
     # Outcomes
 
@@ -223,6 +234,7 @@ class EngineerCurriculum(Curriculum):
     # Questions
 
     def decide(self) -> Config | None:
+        """None until ``every`` is reached, while the engineer thinks, and once all questions are asked: ``print(curriculum)`` says which."""
         if self._open is None:
             if self._amount < self.every:
                 return None
@@ -252,6 +264,7 @@ class EngineerCurriculum(Curriculum):
         """The stage ends. What was observed since the question was asked is in its record, too."""
         if answered.proposal is not None:
             self.proposals.append(answered.proposal)
+            self._answered.append(self.stage)
             if self._questions == 1:
                 self._say_cost(answered.proposal.usage)
         if answered.incident is not None:
@@ -337,6 +350,7 @@ class EngineerCurriculum(Curriculum):
         state["proposals"] = [
             one.model_dump(mode="json", exclude={"config"}) | {"config": dump(one.config)} for one in self.proposals
         ]
+        state["answered"] = self._answered
         state["slices"] = self.slices.names
         state["halves"] = [half.dump() for half in self._read()]
         state["open"] = None if self._open is None else self._open.report.model_dump(mode="json")
@@ -355,6 +369,7 @@ class EngineerCurriculum(Curriculum):
         self.proposals = [
             Proposal.model_validate(one | {"config": kind.model_validate(one["config"])}) for one in state["proposals"]
         ]
+        self._answered = [int(stage) for stage in state.get("answered", [-1] * len(self.proposals))]
         first, second = state["halves"]
         self._halves = [Arriving(Tally.model_validate(half)) for half in (first, second)]
         self._open = None if state["open"] is None else _Question(StageReport.model_validate(state["open"]))
@@ -386,6 +401,11 @@ def _went(row: SliceResult) -> str:
     success = row.rate("success_rate") or 0.0
     partial = row.score is not None and short(row.score) != short(success)
     return f"{row.name} {short(success)}" + (f" (score {short(row.score)})" if partial else "")
+
+
+def _few(told: Sequence[str], between: str = ", ") -> str:
+    more = f" and {len(told) - TOLD} more" if len(told) > TOLD else ""
+    return between.join(told[:TOLD]) + more
 
 
 def _turned(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

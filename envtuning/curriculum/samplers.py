@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from engineers.knobs import dump, find_knobs, with_values
 from engineers.plain.shares import checked_floor, mixed_with_uniform
 from engineers.roles import find_slices, share_of, shares_in
+from engineers.shared.counts import short
 from envtuning.curriculum.curriculum import Column, Config, Curriculum
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import SpecError
@@ -45,6 +46,10 @@ class Sampler(Curriculum):
             )
         self._seen = Arriving()  # since the shares were set
         self.stage, self._looked = 0, False
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {short(part)}" for name, part in shares_in(self.config).items())
+        return f"{type(self).__name__}: {self.stage} stages, now {parts}; {self._seen.episodes:,} of {self.every:,} episodes to new shares"
 
     def observe(self, outcome: Outcome) -> None:
         self.slices.raise_unless_known([outcome.slice])

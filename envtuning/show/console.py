@@ -381,6 +381,8 @@ class ConsoleObserver(Observer):
         self._stop()
         if choice.proposal and not choice.proposal.reasons:
             self.console.print("  nothing is changed")
+            for line in choice.proposal.told_reasons():
+                self.console.print(Text(f"  {line}"))
         for change in choice.proposal.reasons if choice.proposal else []:
             reason = f"  ({change.reason})" if change.reason else ""
             self.console.print(Text(f"  {change.path}: {' → '.join(apart(change.old, change.new))}{reason}"))

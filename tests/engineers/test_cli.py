@@ -143,6 +143,12 @@ def test_an_engineer_in_a_file_of_ones_own_is_found(tmp_path):
     assert " ".join(done.stdout.split()) == "fixed on the config of stage 2 no change"
 
 
+def test_an_engineer_that_changes_nothing_says_why(capsys):
+    proposal = Proposal(config=Usage(), engineer="x", kept={"a": "it [rises]", "b": "it [rises]"})
+    cli._show(proposal, StageReport(stage=1, config={}))
+    assert capsys.readouterr().out.splitlines() == ["x on the config of stage 2", "  no change", "  a, b: it [rises]"]
+
+
 def test_a_human_is_told_everything_unless_told_otherwise(run, tmp_path):
     ask = ("propose", "--report", REPORT, "--engineer", f"human/{tmp_path}", "--option", "timeout=0.1")
     run(*ask)

@@ -62,6 +62,18 @@ def test_a_proposal_passes_the_guard_and_says_why(name, case):
     assert (name == "fixed") is (proposal.config == config)
 
 
+def test_what_stays_as_it_is_has_its_reasons_apart(case):
+    report, config = case
+    made = engineers.make("uniform")
+    even = made.propose(report, config)
+    assert not {change.path for change in even.reasons} & even.kept.keys()
+    again = made.propose(report.model_copy(update={"config": dump(even.config)}), even.config)
+    assert again.reasons == []
+    assert again.kept.keys() >= {piece.share.name for piece in find_slices(find_knobs(config))}
+    assert all(again.kept.values())
+    assert again.with_changes(even.config) == again
+
+
 @pytest.mark.parametrize("name", PLAIN)
 def test_only_editable_knobs_are_turned(name, case):
     report, config = case

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field
 from pytest_httpserver import HTTPServer
 
 import engineers
-from engineers.proposal import Proposal
+from engineers.proposal import Change, Proposal
 from envtuning import CurriculumEnv
 from envtuning.curriculum.curriculum import Curriculum
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
@@ -557,7 +557,7 @@ def test_in_print_every_stage_is_a_line():
     curriculum = EngineerCurriculum(Stub(), Tasks(), every=30)
     fed(curriculum, 75)
     head, first, second = str(curriculum).splitlines()
-    assert head == "stub: 2 stages, 2 proposals, 0 incidents"
+    assert head == "stub: 2 stages, 2 proposals, 0 incidents; 15 of 30 episodes to the next question"
     assert (
         first
         == "stage 0: 30 episodes, success easy 0.9 (score 0.925), hard 0.1 (score 0.325), middle 0.2 (score 0.4); easy.share 1 → 0.5"
@@ -567,6 +567,38 @@ def test_in_print_every_stage_is_a_line():
     whole.observe(Outcome("easy", True, 1.0))
     whole.next()
     assert str(whole).endswith("stage 0: 1 episodes, success easy 1; easy.share 1 → 0.5")  # its score is the same
+
+
+def test_in_print_a_stage_without_a_change_says_why():
+    """From the engineer's own reasons, which are also there after a kill; a failure points to where it is told."""
+
+    def kept(current):
+        reasons = [Change(path=f"{name}.share", reason="all rise") for name in ("easy", "hard")]
+        return Proposal(config=current, reasons=[*reasons, Change(path="middle.share", reason="it is flat")])
+
+    curriculum = EngineerCurriculum(Says(kept), Tasks(), every=30)
+    fed(curriculum, 30)
+    (proposal,) = curriculum.proposals
+    assert proposal.reasons == []
+    assert proposal.kept == {"easy.share": "all rise", "hard.share": "all rise", "middle.share": "it is flat"}
+    line = str(curriculum).splitlines()[1]
+    assert line.endswith("; no change (easy.share, hard.share: all rise; middle.share: it is flat)")
+    again = EngineerCurriculum(Says(lambda current: 1 / 0), Tasks(), every=30)
+    again.load_state_dict(curriculum.state_dict())
+    with pytest.warns(UserWarning, match="failed"):
+        fed(again, 30)
+    assert str(again).splitlines()[1] == line
+    assert str(again).endswith("; no change (engineer failed, in `incidents`)")
+
+
+def test_in_print_stands_when_the_engineer_is_asked_next():
+    """Until then ``next`` returns None, without a word."""
+    curriculum = EngineerCurriculum(Stub(), Tasks(), every=2_000, max_questions=1)
+    fed(curriculum, 1_500)
+    assert curriculum.next() is None
+    assert str(curriculum) == "stub: 0 stages, 0 proposals, 0 incidents; 1,500 of 2,000 episodes to the next question"
+    fed(curriculum, 500)
+    assert str(curriculum).splitlines()[0].endswith("; all 1 questions are asked")
 
 
 def test_in_print_many_stages_are_the_first_and_the_last():

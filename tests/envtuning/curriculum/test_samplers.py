@@ -130,6 +130,13 @@ def test_of_slices_that_changed_new_ones_begin_old_ones_are_dropped_and_names_ca
     assert after.version > before.version
 
 
+def test_in_print_stands_when_new_shares_are_due():
+    sampler = Pools(tasks("half", "known"), every=30)
+    sampler.observe_many(["half"] * 9, [True] * 9)
+    assert sampler.next() is None
+    assert str(sampler) == "Pools: 0 stages, now half 0.5, known 0.5; 9 of 30 episodes to new shares"
+
+
 def test_wrong_arguments_are_told():
     for made, said in (
         (lambda: Pools(tasks("one")), "Pools turns the shares of slices, and the config has one"),

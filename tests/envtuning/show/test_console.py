@@ -210,7 +210,9 @@ def test_what_went_wrong_and_what_is_not_done_yet_look_it(run):
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (SimpleNamespace(proposal=SimpleNamespace(reasons=[])), "  nothing is changed\n"),
+        (SimpleNamespace(proposal=Proposal(config=CountConfig())), "  nothing is changed\n"),
+        (SimpleNamespace(proposal=Proposal(config=CountConfig(), kept={"x": "it [rises]", "y": "flat", "z": "it [rises]"})),
+         "  nothing is changed\n  x, z: it [rises]\n  y: flat\n"),
         (SimpleNamespace(proposal=None), ""),  # it failed, which is told as what went wrong
         (SimpleNamespace(proposal=Proposal(config=CountConfig(), reasons=[Change(path="x", old=2 / 3, new=True)])),
          "  x: 0.667 → True\n"),
