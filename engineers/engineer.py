@@ -18,7 +18,7 @@ from engineers.tiers import UNKNOWN, Tier
 class Engineer(ABC):
     """A function of (its own seed, the report, the current config): it keeps no other state, so a run can resume.
 
-    An object with a name and ``propose`` need not derive from this class: the missing parts are taken from here.
+    Derive your class from this one: ``name`` and ``propose`` are required, all other methods have a default.
     """
 
     name: str

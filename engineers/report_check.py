@@ -22,7 +22,7 @@ def raise_unless_about(report: StageReport, current: BaseModel) -> None:
     """Raises ``ReportUnclear`` for a row of a slice that neither the config nor the target has, and for an objective that no row has."""
     rows = [*report.results, *report.training_results, *report.own_config_results]
     known = _slices(current)
-    with suppress(ValidationError):  # no target, or one in other words
+    with suppress(ValidationError):  # no target, or not one of the config's class
         known |= _slices(type(current).model_validate(report.target))
     strangers = [row.name for row in rows if row.name not in known]
     if strangers and known != {WHOLE}:

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class Tier(IntEnum):
-    """From nothing to the weights; each tier may use everything below it. 4, one success rate for each stage, has no engineer."""
+    """From nothing to the weights; each tier may use everything below it. 4 is not used."""
 
     NOTHING = 0
     TARGET = 1

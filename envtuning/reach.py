@@ -15,7 +15,9 @@ from engineers.roles import WHOLE, shares_in, split_by_role
 def out_of_reach(
     engineer: Engineer, configs: Sequence[BaseModel], target: BaseModel, editable: Sequence[str] | None
 ) -> str | None:
-    """A sentence about it, or None: training that can never reach its target looks like one that works.
+    """A sentence that names a part of the target that no stage can train on, or None.
+
+    Without it, such a run gives no sign.
 
     ``configs`` are those that are given, the first one first; the engineer writes all others. A model or a human can turn all that is
     editable, and nobody adds a slice.

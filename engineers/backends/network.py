@@ -39,7 +39,7 @@ from engineers.shared import own, timeouts
 GRACE = 1.0  # seconds; an SDK on a busy machine needs some to end its attempt. One that does not is left alone
 LONGEST_WAIT = 60.0  # seconds; a provider that asks for more has failed for now
 LONGEST_BACKOFF = 8.0  # seconds between attempts when the provider names no time
-# What a file may set; of ``request``, whose fields the SDK takes, each provider lists those that send nothing elsewhere.
+# What a file may set. Each provider adds the fields of ``request`` that cannot send a question elsewhere.
 FROM_FILE: Allowed = {
     **ENGINEER,
     **dict.fromkeys(("base_url", "temperature", "timeout", "attempts", "max_bytes"), PLAIN),

@@ -64,7 +64,7 @@ class AnswerFormat(Generic[ConfigT]):
         return {"changes": []}
 
     def shape(self) -> dict[str, Any]:
-        """An answer as a prompt shows it. Its entry keeps its knob as it is, in case that it is copied."""
+        """An answer as a prompt shows it. Its entry repeats the current value, so a model that copies it changes nothing."""
         knob = self.knobs[0]
         return {"changes": [{"path": knob.name, "reason": "why", "value": knob.value}]}
 

@@ -24,8 +24,8 @@ TRUSTED = 80.0  # this many cases count half, because the curves are only like t
 IMPOSSIBLE = -1e3  # log-likelihood
 OWN_SLICES = 6.0  # the prior's parts weigh as much as this many of the run's slices
 ROUNDS = 3  # of estimating the parts from the slices, and the slices by the parts
-HOPELESS, MASTERED = 0.08, 0.33  # parts of the slices
-WAITS, ENDS_LOW, BEGUN = 0.5, 0.25, 0.15  # parts of those that are neither
+HOPELESS, MASTERED = 0.08, 0.33  # fractions of the slices
+WAITS, ENDS_LOW, BEGUN = 0.5, 0.25, 0.15  # fractions of the slices that are neither hopeless nor mastered
 FORGETS = 0.4
 
 
@@ -60,7 +60,7 @@ class Prior:
 
 @cache
 def prior() -> Prior:
-    """Mastered candidates, candidates that can be learnt, and one that never is."""
+    """The candidate curves: a third are mastered, two thirds can be learnt, and one more is hopeless."""
     known, new = _lattice(CANDIDATES // 3, 4), _lattice(CANDIDATES - CANDIDATES // 3, 5)
     count = CANDIDATES + 1
     mastered, hopeless = np.arange(count) < len(known), np.arange(count) == CANDIDATES

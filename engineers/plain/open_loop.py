@@ -59,7 +59,7 @@ class TargetOnlyEngineer(OpenLoopEngineer):
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         design, there = Design(), leaves(report.target)
-        if not any(knob.name in there for knob in knobs):  # no target, or one in other words
+        if not any(knob.name in there for knob in knobs):  # no target, or one that has none of the config's knobs
             return design
         for knob in knobs:
             if knob.name in there:
@@ -129,7 +129,7 @@ class NearUniformEngineer(UniformEngineer, OpenLoopEngineer):
         return design
 
     def random(self, report: StageReport) -> Random:
-        """That of ``uniform``, so that the two differ only in the slices that are closed."""
+        """Seeded as for ``uniform``, so that the two differ only in the slices that are closed."""
         return Random(f"{UniformEngineer.name}:{self.seed}:{report.stage}")
 
 

@@ -56,7 +56,7 @@ class Signals:
         return self.validated.pooled if name is None else self.validated[name]
 
     def told(self, rate: float, name: str | None = None) -> str:
-        """What was measured, for a reason: ``rate`` is that of ``here``. What nobody measured is no 0."""
+        """What was measured, for a reason: ``rate`` is that of ``here``. A rate that was not measured is left out, not shown as 0."""
         if self.trained is None:
             return f"success {rate:.2f} in tests, training not counted"
         if self.validated is None:

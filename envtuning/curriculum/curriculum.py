@@ -72,7 +72,7 @@ class Curriculum(ABC):
         return config
 
     def draws_alike(self, config: Config) -> bool:
-        """Whether this config draws what the one in force draws. Then it takes its place without a swap."""
+        """Whether both configs give the same data. If so, this is no swap: episodes under way still count."""
         return False
 
     def advance(self, *, steps: int = 0, iterations: int = 0) -> None:  # noqa: B027

@@ -163,7 +163,7 @@ def named(name: str) -> Family:
 
 
 def is_what_it_says(family: Family) -> bool:
-    """False for another family under a name of the exam's, or under one that says that it was drawn."""
+    """Whether a family with a name that the exam reserves (its own, or one with "drawn") is the exam's family of that name."""
     seed = re.fullmatch(r"drawn-\d of (\d{1,9})", family.name)
     others = drawn_by(int(seed[1])) if seed else ()
     known = NAMED | {one.name: one for one in others}

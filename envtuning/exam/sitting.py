@@ -117,7 +117,7 @@ def reading(paper: Paper, tasks: Tasks) -> Told:
     if paper.reads not in DONORS:
         return plainly(paper.reads, tasks, rng)
     others: dict[str, Any] = {"reads": "scores"}
-    if asks_a_model(paper.engineer):  # who would be asked twice, and could compare
+    if asks_a_model(paper.engineer):  # which must not be asked about the donor's run, too: it could compare
         others |= {"engineer": "rising", "options": {}}
     donors = []
     for number in range(DONORS[paper.reads]):

@@ -128,7 +128,7 @@ class Attempt(BaseModel):
 
     @property
     def plays_probe(self) -> bool:
-        """By default the policy plays it only if there was training that gave no outcomes; without playing, it shows what the config draws."""
+        """By default, only after training that reported no outcomes. Otherwise the probe is drawn for statistics alone."""
         suites = self.session.spec.suites
         untold = self.stretch > 0 and not self.outcomes
         return not suites.last_alone and (untold or suites.probe_per_slice is not None)

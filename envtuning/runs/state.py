@@ -114,7 +114,7 @@ class TestRecord(_Record):
 
     @model_serializer(mode="wrap")
     def _as_played(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run that does not ask for the start writes the file that it always wrote."""
+        """Without ``suites.test_start``, the key ``start`` is left out, as in files from before it existed."""
         written: dict[str, Any] = write(self)
         if self.start is None:
             del written["start"]
@@ -152,7 +152,7 @@ class Stage:
 
     @property
     def config(self) -> BaseModel:
-        """The config that it trains on, or, once it is done, that it ended on."""
+        """The config of the stage; once the stage is done, the final one, which differs if a number fades."""
         return self.chosen.config if self.trained_on is None else self.trained_on
 
     @property

@@ -32,7 +32,8 @@ class Trainee(ABC):
     ``unit`` if it has such an argument. After ``load`` and ``train(…, seed=s)`` the metrics and the policy depend only on the
     loaded folder, the config, the budget and ``s``. So a stage that was killed and started again has the same end.
 
-    A class with these methods need not derive from this one, and a function may make the trainee. Missing parts come from this class.
+    Derive your class from this one: only the abstract methods are required. A function may make the trainee if its return annotation
+    is such a class.
     """
 
     in_words: str = ""  # the learner, its algorithm and its reward, in a sentence for engineers

@@ -68,32 +68,30 @@ def modules_of(package):
     return {name.removesuffix(".__init__"): path for path, name in names.items()}
 
 
-def imported_at_any_time(node, annotations=True):
+def imported_at_any_time(node):
     """Every import below this node, also in functions and for annotations alone: a reader follows those, too."""
     for child in ast.iter_child_nodes(node):
-        if not annotations and isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-            continue
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names)
         elif isinstance(child, ast.ImportFrom) and child.level == 0:
             yield child.module
             yield from (f"{child.module}.{alias.name}" for alias in child.names)
-        yield from imported_at_any_time(child, annotations)
+        yield from imported_at_any_time(child)
 
 
-def circle_of(modules, annotations=True):
+def circle_of(modules):
     """Modules that reach each other by imports, first and last the same; none where there is no circle.
 
     Of ``from package.module import name`` only the longest part that is a module counts, not the packages around it.
     """
-    return circle_in(graph_of(modules, annotations))
+    return circle_in(graph_of(modules))
 
 
-def graph_of(modules, annotations=True):
+def graph_of(modules):
     """What each module imports, of these modules."""
     graph = {}
     for name, path in modules.items():
-        named = {found for found in imported_at_any_time(ast.parse(path.read_text()), annotations) if found in modules}
+        named = {found for found in imported_at_any_time(ast.parse(path.read_text())) if found in modules}
         around = {other for found in named for other in named if found.startswith(f"{other}.")}
         graph[name] = named - around - {name}
     return graph
@@ -128,7 +126,7 @@ def test_no_package_reaches_itself_by_imports(package):
 @pytest.mark.parametrize("package", MAY_LOAD)
 def test_no_module_reaches_itself_by_imports(package):
     """An import inside a function counts too: a circle that is opened late is one all the same."""
-    assert circle_of(modules_of(package), annotations=package != "envtuning") == []  # which has a few for annotations
+    assert circle_of(modules_of(package)) == []
 
 
 def test_a_circle_of_imports_is_seen(tmp_path, monkeypatch):
