@@ -131,6 +131,11 @@ FOUND: dict[str, tuple[Arm, Arm]] = {  # of each family, the best open loop and 
     "drawn-5": (Shares(3.0), Oracle(0.4, 1.0)),
     "drawn-6": (Blocks(3, False, 0.4), Oracle(0.5, 0.5, True)),
 }
+EVEN_ENDS = {  # of each family, the mean success of even draws on sixteen roots of the exam, with two trainings each
+    "codes-slow": 0.3849, "algorithms-hopeless": 0.3851, "half-right": 0.3704, "coins": 0.5015, "by-reward": 0.5830,
+    "reasoning": 0.0942, "null": 0.6248, "drawn-1": 0.3434, "drawn-2": 0.2661, "drawn-3": 0.3029, "drawn-4": 0.3236,
+    "drawn-5": 0.4912, "drawn-6": 0.3014,
+}  # fmt: skip
 
 
 def shares_for(arm: Arm, session: Session) -> Floats:

@@ -67,6 +67,11 @@ class Family(BaseModel):
         return sum(self.counts)
 
     @property
+    def answers(self) -> int:
+        """Answers of an update."""
+        return self.batch * (self.replies if self.learning == "reward" else 1)
+
+    @property
     def root(self) -> str:
         """What its roots depend on, as a folder's name."""
         parts = (self.content, *self.counts, self.letters, *self.lengths, self.width, self.layers, self.pretrain)

@@ -54,7 +54,8 @@ class Policies(nn.Module):
     def clip(self) -> None:
         """Each policy's gradient to a norm of at most 1."""
         gradients = [p.grad for p in self.parameters() if p.grad is not None]
-        squares = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0)
+        # Of each policy one row, so that it is added up in the same order whoever learns beside it.
+        squares = torch.stack([g.flatten(1).square().sum(1) for g in gradients], 1).sum(1)
         scale = (1.0 / (squares.sqrt() + 1e-6)).clamp(max=1.0)
         for gradient in gradients:
             gradient.mul_(scale[:, None, None])

@@ -30,6 +30,10 @@ class Shown(NamedTuple):
     score: Floats
     further: np.ndarray  # bool: of several replies to a question, all but the first
 
+    def cut(self, runs: slice = slice(None), answers: slice = slice(None)) -> Shown:
+        at = (runs, answers)
+        return Shown(self.task[at], self.success[at], self.score[at], self.further[at])
+
 
 class Session:
     """One training, or several of a family side by side."""

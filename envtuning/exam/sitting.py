@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 
+from engineers.engineer import Engineer
 from engineers.guard import Guard
 from engineers.proposal import Usage
 from engineers.registry import BACKENDS, PLAIN_ENGINEERS
@@ -141,15 +142,17 @@ def replayed(paper: Paper, shares: Sequence[Sequence[float]]) -> list[float]:
     return session.test()[0].tolist()
 
 
-def examined(paper: Paper, session: Session, transcript: Path | None, limits: Mapping[str, Any]) -> Curriculum:
-    """The engineer or the sampler, which is asked after each stage but the last."""
-    family, tasks = paper.family, session.tasks[0]
+def examined(
+    paper: Paper, session: Session, transcript: Path | None, limits: Mapping[str, Any], engineer: Engineer | None = None, at: int = 0
+) -> Curriculum:  # fmt: skip
+    """The engineer or the sampler, which is asked after each stage but the last. ``at``: the run's place in the session."""
+    family, tasks = paper.family, session.tasks[at]
     config = config_type(family.tasks)()
-    answers = session.updates * family.batch * (family.replies if family.learning == "reward" else 1)
+    answers = session.updates * family.answers
     if paper.engineer in SAMPLERS:
         return SAMPLERS[paper.engineer](config, every=answers, **paper.options)
     return EngineerCurriculum(
-        paper.engineer,
+        engineer or paper.engineer,
         config,
         target=config,
         every=answers,
@@ -185,7 +188,7 @@ def unshared(config: BaseModel) -> str | None:
 def halves(shown: Shown) -> tuple[Shown, ...]:
     """A stage's outcomes in two parts: the report compares them."""
     middle = shown.task.shape[1] // 2
-    return tuple(Shown(*(column[:, of] for column in shown)) for of in (slice(middle), slice(middle, None)))  # type: ignore[arg-type]
+    return tuple(shown.cut(answers=of) for of in (slice(middle), slice(middle, None)))
 
 
 def arm_of(paper: Paper) -> Arm:

@@ -191,6 +191,7 @@ def test_its_code_runs(tmp_path, monkeypatch):
     names: dict[str, object] = {}
     exec(as_env, names)
     assert names["done"] is False
+    assert names["many"].num_envs == 8
     *before, last = by_hand.strip().splitlines()
     exec("\n".join(before), names)
     assert 0.5 < eval(last, names) < 0.75  # the oracle's mean success

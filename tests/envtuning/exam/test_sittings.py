@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -869,30 +867,3 @@ def test_the_policy_s_replies_are_as_right_as_the_session_s_test():
 def test_it_is_a_trainee():
     world = make_world("exam", family="small", root=1)
     check_trainee("exam", world, world.config_type(), budget=28, unit="samples")
-
-
-@pytest.mark.parametrize(
-    "action", [np.ones(6), np.ones((1, 7)), np.full(7, np.nan), np.full(7, np.inf), -np.ones(7), 1.0]
-)
-def test_an_action_that_is_no_weights_of_the_tasks_is_refused(action):
-    env = gym.make("envtuning.exam:EngineerExam-v0", family=ROOMY, decisions=3, roots=2).unwrapped
-    env.reset(options={"root": 1, "training": 0})
-    with pytest.raises(SpecError, match="give 7 finite weights of at least 0, one for each task"):
-        env.step(action)
-    assert env.step(np.zeros(7))[0]["shares"].tolist() == pytest.approx([1 / 7] * 7)  # no weight at all draws evenly
-
-
-def test_an_engineer_can_be_trained_on_it():
-    env = gym.make("envtuning.exam:EngineerExam-v0", family=ROOMY, decisions=3, roots=2)
-    check_env(env.unwrapped, skip_render_check=True)
-    seen, info = env.reset(seed=0, options={"root": 1, "training": 0})
-    assert info == {"root": 1, "training": 0}
-    assert seen["answers"].sum() == 56
-    sitting = sit(paper("even", root=1, family=ROOMY))
-    for stage in (2, 3):
-        seen, reward, terminated, truncated, info = env.step(np.ones(7, np.float32))
-        assert seen["stage"] == stage
-        assert terminated is (stage == 3)
-        assert not truncated
-    assert reward == pytest.approx(sitting.end)
-    assert info["success_by_task"].tolist() == sitting.success
