@@ -72,6 +72,7 @@ def outcome(batch: LakeBatch, env: int = 0) -> dict[str, Any]:
         "score": batch.score.item(env),
         "optimal": None if optimal < 0 else bool(optimal),
         "slice": batch.slice_of(env),
+        "failure": batch.failure_of(env),
     }
     if batch.was_lifelong(env):
         told["throughput"] = batch.throughput.item(env)

@@ -164,7 +164,8 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         final = info["final_info"]
         outcome = {name: final[name][row] for name in SUCCESS_KEYS}
         outcome["is_success"] = outcome[self._success_key]
-        outcome |= {"slice": final["slice"][row], "score": float(final["score"][row])}
+        outcome |= {"slice": final["slice"][row], "failure": final["failure"][row]}
+        outcome["score"] = float(final["score"][row])
         if "throughput" in final and final["_throughput"][row]:
             outcome["throughput"] = float(final["throughput"][row])
         elapsed = round(time.time() - self._began, 6)

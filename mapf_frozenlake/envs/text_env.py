@@ -31,7 +31,7 @@ from mapf_frozenlake.text import (
     turns_prompt,
 )
 from mapf_frozenlake.text.rewards import plan_reward
-from mapf_frozenlake.types import Action, Certificate, Collisions, Instance, OnGoal
+from mapf_frozenlake.types import Action, Certificate, Collisions, FailureKind, Instance, OnGoal
 from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -180,6 +180,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             "score": verdict.score,
             "optimal": verdict.optimal,
             "slice": self.batch.current_slices[0],
+            "failure": None if verdict.failure is None else verdict.failure.value,
         }
         result = "The plan is valid." if verdict.valid else "The plan is not valid."
         hint = self._hint(PlanEvent(reply, result, not verdict.valid, instance, plan, verdict))
@@ -202,7 +203,8 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         if self._over:
             info |= outcome(batch)
             if self._unread:
-                info |= {"valid": False, "score": 0.0, "optimal": None if info["optimal"] is None else False}
+                optimal = None if info["optimal"] is None else False
+                info |= {"valid": False, "score": 0.0, "optimal": optimal, "failure": FailureKind.PARSE_ERROR.value}
         goals = batch.goals[0, :agents] if self._rules.on_goal == "next" else None
         step, horizon = int(batch.step_count[0]), int(batch.horizon[0])
         result = state_text(instance, batch.positions[0, :agents], step, horizon, self.style, goals)

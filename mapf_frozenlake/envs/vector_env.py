@@ -31,7 +31,7 @@ _AUTORESET: dict[AutoresetMode, Autoreset] = {
     AutoresetMode.DISABLED: "disabled",
 }
 _RENDER_MODES = tuple(mode for mode in RENDER_MODES if mode != "human")  # one window shows one lake
-_NO_SLICE = np.array(None, dtype=object)
+_NOTHING = np.array(None, dtype=object)
 _OPTIMAL = np.array([False, True, None], dtype=object)  # indexed by the batch's code: 0, 1, -1
 
 
@@ -168,8 +168,9 @@ class MAPFFrozenLakeVectorEnv(TakesConfigs, Recordable, VectorEnv[NDArray, NDArr
             "valid": batch.valid & over,
             "score": batch.score * over,
             "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
-            "slice": np.where(over, batch.slices, _NO_SLICE),
-        } | dict.fromkeys(("_success", "_is_success", "_valid", "_score", "_optimal", "_slice"), over)
+            "slice": np.where(over, batch.slices, _NOTHING),
+            "failure": np.where(over, batch.failures, _NOTHING),
+        } | dict.fromkeys(("_success", "_is_success", "_valid", "_score", "_optimal", "_slice", "_failure"), over)
         if (lifelong := over & batch.lifelong).any():
             outcome |= {"throughput": batch.throughput * lifelong, "_throughput": lifelong}
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:

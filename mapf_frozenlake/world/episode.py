@@ -12,7 +12,7 @@ from mapf_frozenlake.world.jit import inlined, subkernel
 from mapf_frozenlake.world.move import BLOCK_BOTH, END, PRIORITY, move_agents
 from mapf_frozenlake.world.rewards import pay
 from mapf_frozenlake.world.rng import episode_key
-from mapf_frozenlake.world.state import FINISH, FRESH, NEXT, OVER, WAIT, place
+from mapf_frozenlake.world.state import FINISH, FRESH, MISSED, NEXT, OVER, WAIT, place
 
 _NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
 
@@ -50,7 +50,7 @@ def begin(state, e, row, boards, rules):
     if episode.on_goal == NEXT:
         number_lakes(state.terrain[e], state.cells[e], episode.num_agents, state.stride, state.lake[e], state.queue[e])
     episode.step = 0
-    episode.violated = False
+    episode.violation = _NONE
     episode.terminated = False
     episode.truncated = False
     episode.status = FRESH
@@ -81,11 +81,15 @@ def advance(state, e, actions, every_rule):
             episode.collisions, state.targets[e], events, state.occupant[e], state.claims[e],
         )  # fmt: skip
     away = 0
+    violation = _NONE  # of this step, the first by the order of the joint move's rules, which is that of the codes
     for i in range(count):
         away += cells[i] != goals[i]
         if events[i] != _NONE and events[i] != _BLOCKED:
-            episode.violated = True
+            if violation == _NONE or events[i] < violation:
+                violation = events[i]
             state.records[e, i].at_fault = True
+    if episode.violation == _NONE:
+        episode.violation = violation
     success = away == 0
     if every_rule is None:
         pay(state, e, success)
@@ -126,11 +130,15 @@ def _close(episode, success, arrived, num_reached, as_certified):
     """Note how the episode ended. ``as_certified``: its rules are those of the certified makespan."""
     episode.status = OVER
     episode.ended_slice = episode.slice
+    episode.ended_board = episode.board
     episode.ended_on_goal = episode.on_goal
     episode.score = arrived / np.float64(episode.num_agents)
     episode.throughput = num_reached / np.float64(episode.horizon)
     episode.success = success
-    episode.valid = success and not episode.violated
+    episode.valid = success and episode.violation == _NONE
+    episode.failure = episode.violation
+    if not success and episode.violation == _NONE:
+        episode.failure = MISSED
     episode.optimal = -1
     if episode.makespan >= 0 and episode.ahead >= 1.0 and as_certified:
         episode.optimal = episode.valid and episode.step == episode.makespan

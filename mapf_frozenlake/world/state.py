@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.types import MAX_SIZE, ON_GOAL
+from mapf_frozenlake.random_bits import mix
+from mapf_frozenlake.types import MAX_SIZE, ON_GOAL, Event
 from mapf_frozenlake.world.jit import subkernel
 from mapf_frozenlake.world.move import OFF
 
@@ -17,6 +18,8 @@ EPISODE = np.dtype(
         ("seed", np.int64),  # of the env
         ("number", np.int64),  # of the env's next episode
         ("key", np.uint64),  # of the episode's slip draws
+        ("board", np.uint64),  # hash of the board with its starts and goals
+        ("ended_board", np.uint64),  # the same, of the last finished episode
         ("team", np.float64),  # mean reward of the last step over the agents that take part
         ("ahead", np.float64),  # chance that a moving agent goes in its chosen direction; 1: not slippery
         ("throughput", np.float64),  # of the last finished episode: goals reached, over the horizon
@@ -35,7 +38,8 @@ EPISODE = np.dtype(
         ("on_goal", np.int8),  # WAIT, FINISH or NEXT
         ("ended_on_goal", np.int8),  # the same, of the last finished episode
         ("collisions", np.int8),  # index into COLLISIONS
-        ("violated", np.bool_),  # whether this episode has had a violation
+        ("violation", np.int8),  # Event code of the first violation in this episode; 0 without one
+        ("failure", np.int8),  # of the last finished episode: that code, or MISSED; 0 if it was valid
         ("terminated", np.bool_),
         ("truncated", np.bool_),
         ("success", np.bool_),  # of the last finished episode: all agents on their goals at once
@@ -53,6 +57,7 @@ RECORD = np.dtype(
     ],
     align=True,
 )
+MISSED = len(Event)  # in `failure`: no violation, but not all agents were on their goals
 UNBORN, RUNNING, OVER, FRESH = 0, 1, 2, 3  # FRESH: begun, and not shown yet
 
 WAIT, FINISH, NEXT = range(len(ON_GOAL))  # an agent on its goal stays, leaves the board, or gets a new goal
@@ -136,16 +141,24 @@ def place(state, e, row, boards):
     terrain[:] = OFF
     occupant[:] = 0
     owner[:] = 0
+    board = mix(np.uint64(heights[row]) << np.uint64(16) | np.uint64(widths[row]), np.uint64(num_agents[row]))
     for r in range(heights[row]):
         base = (r + pad) * stride + pad
+        holes = np.uint64(0)  # of this row of cells; a row has at most 64
         for c in range(widths[row]):
-            terrain[base + c] = 1 if boards.holes[row, r, c] else 0
+            hole = boards.holes[row, r, c]
+            terrain[base + c] = 1 if hole else 0
+            holes = holes << np.uint64(1) | np.uint64(hole)
+        board = mix(board, holes)
     for i in range(state.cells.shape[1]):
         if i < num_agents[row]:
             state.cells[e, i] = (starts[row, i, 0] + pad) * stride + starts[row, i, 1] + pad
             state.goals[e, i] = (goals[row, i, 0] + pad) * stride + goals[row, i, 1] + pad
             occupant[state.cells[e, i]] = i + 1
             owner[state.goals[e, i]] = i + 1
+            start = np.uint64(starts[row, i, 0]) << np.uint64(16) | np.uint64(starts[row, i, 1])
+            goal = np.uint64(goals[row, i, 0]) << np.uint64(16) | np.uint64(goals[row, i, 1])
+            board = mix(board, start << np.uint64(32) | goal)
         else:
             state.cells[e, i] = NOWHERE
             state.goals[e, i] = NOWHERE
@@ -155,6 +168,7 @@ def place(state, e, row, boards):
         record.first_goal = state.goals[e, i]
         record.num_reached = 0
         record.at_fault = False
+    episode.board = board
     if state.distance.shape[2] > 0:
         for i in range(num_agents[row]):
             spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue[e])

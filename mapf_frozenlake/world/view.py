@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.types import MAX_SIZE, Instance
+from mapf_frozenlake.types import FAILURE_OF_EVENT, MAX_SIZE, FailureKind, Instance
 from mapf_frozenlake.world.move import HOLE
 from mapf_frozenlake.world.snapshot import Snapshot
-from mapf_frozenlake.world.state import EPISODE, NEXT, NOWHERE, OVER, WAIT, State
+from mapf_frozenlake.world.state import EPISODE, MISSED, NEXT, NOWHERE, OVER, WAIT, State
 
 _NAMES: list[str | None] = [*map(str, range(MAX_SIZE + 1)), None]  # of slices by key; -1: None
 _SLICES = np.array(_NAMES, dtype=object)
+_KINDS: list[str | None] = [None] * (MISSED + 1)  # of failure, by code; None: valid
+for _event, _kind in FAILURE_OF_EVENT.items():
+    _KINDS[_event] = _kind.value
+_KINDS[MISSED] = FailureKind.GOAL_MISSED.value
+_FAILURES = np.array(_KINDS, dtype=object)
 
 
 class LakeView:
@@ -129,6 +134,20 @@ class LakeView:
     def slice_of(self, env: int) -> str | None:
         """``slices`` of one env, which takes less time than the column."""
         return _NAMES[self._fields["ended_slice"].item(env)]
+
+    @property
+    def failures(self) -> NDArray[np.object_]:
+        """[n]: the kind of the last finished episode's failure, a ``FailureKind`` as text; None if it was valid."""
+        return _FAILURES[self._fields["failure"]]
+
+    def failure_of(self, env: int) -> str | None:
+        """``failures`` of one env, which takes less time than the column."""
+        return _KINDS[self._fields["failure"].item(env)]
+
+    @property
+    def board_hashes(self) -> NDArray[np.uint64]:
+        """[n]: of the last finished episode: 64 bits that are equal for equal boards, starts and goals."""
+        return self._fields["ended_board"]
 
     @property
     def current_slices(self) -> NDArray[np.object_]:

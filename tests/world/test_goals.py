@@ -217,6 +217,8 @@ def test_every_interface_in_every_mode(mode: str, observation: str) -> None:
                     "valid",
                     "slice",
                     "_slice",
+                    "failure",
+                    "_failure",
                     *(("throughput", "_throughput") if mode == "next" else ()),
                 ):
                     np.testing.assert_equal(infos[0][key], infos[1][key])
@@ -314,7 +316,7 @@ def test_the_throughput_is_goals_over_the_horizon() -> None:
     with_a_fall = gym.make(ID, desc=["SG", "HF"], on_goal="next", horizon=6)
     with_a_fall.reset(seed=0)
     assert with_a_fall.step([1])[4] | {"events": None} == {
-        "events": None, "success": False, "is_success": False, "valid": False, "score": 0.0, "optimal": None, "slice": None, "throughput": 0.0,
+        "events": None, "success": False, "is_success": False, "valid": False, "score": 0.0, "optimal": None, "slice": None, "failure": "hole", "throughput": 0.0,
     }  # fmt: skip
 
 

@@ -153,7 +153,6 @@ def test_on_ice_that_slips_the_moves_that_came_of_it_are_judged(boards):
     batch.seed(5 + np.arange(len(boards)))
     batch.reset(instances=boards)
     running = np.ones(len(boards), bool)
-    violated = np.zeros(len(boards), bool)
     for step in range(200):
         before = batch.positions.copy()
         result = batch.step(table[step])
@@ -164,11 +163,11 @@ def test_on_ice_that_slips_the_moves_that_came_of_it_are_judged(boards):
             for agent, move in enumerate(made):  # who changed its cell went where the recorded move leads
                 if went[agent].any():
                     assert {0: (0, -1), 1: (1, 0), 2: (0, 1), 3: (-1, 0)}[move] == tuple(went[agent])
-        violated |= np.isin(result.events, (1, 2, 3, 5)).any(axis=1) & running
         ended = result.terminated | result.truncated
         over = ended & running
         for case in np.flatnonzero(over):
             assert bool(episodes[case].metrics["valid_rate"]) == bool(batch.valid[case] > 0)
+            assert batch.failures[case] == batch.failure_of(case) == episodes[case].failure
             assert max(map(len, plan_of(episodes[case].trace))) == step + 1
         running &= ~over
         if not running.any():
@@ -176,6 +175,7 @@ def test_on_ice_that_slips_the_moves_that_came_of_it_are_judged(boards):
         if ended.any():
             batch.reset(ended.copy(), instances=boards[np.flatnonzero(ended)])
     assert not running.any()
+    assert {one.failure for one in episodes} >= {"hole", "conflict", "illegal_move"}
     assert all("optimal_rate" not in one.metrics for one in episodes)
 
 
