@@ -23,6 +23,8 @@ from envtuning.loop.contract import read_outcomes
 from envtuning.outcomes import Tally
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, TraineeSpec, load_spec
+from envtuning.trainees.lakes import sampler
+from envtuning.trainees.lakes.trainee import LakeTrainee
 from envtuning.trainees.language import supervised
 from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from envtuning.trainees.visited import Visited
@@ -34,6 +36,9 @@ COUNTING = [  # owner and name of each function
     (Tally, "observe"),
     (Tally, "observe_many"),
     (Visited, "repeats"),
+    (sampler, "just_ended"),
+    (sampler, "joined"),
+    (LakeTrainee, "count"),
     (supervised, "_judged"),
     (World, "outcome"),
     (LakeWorld, "outcome"),

@@ -124,29 +124,65 @@ class Tally(BaseModel):
         successes: ArrayLike,
         scores: ArrayLike | None = None,
         further: ArrayLike | None = None,
+        *,
+        failures: Sequence[str | None] | NDArray[np.object_] | None = None,
+        repeats: ArrayLike | None = None,
     ) -> None:
-        """Count finished episodes, all of them first visits. Without ``scores``, a success scores 1 and a failure 0. Without ``further``,
-        every episode has a question of its own.
+        """Count finished episodes. Without ``scores``, a success scores 1 and a failure 0. Without ``further``, every episode has a
+        question of its own. ``failures`` has each failed episode's kind, if the world names kinds. Without ``repeats``, all of them are
+        first visits.
         """
         won = np.asarray(successes, dtype=bool)
         points = np.asarray(won if scores is None else scores, dtype=float)
         marks = np.zeros(len(won), bool) if further is None else np.asarray(further, dtype=bool)
-        if not len(slices) == len(won) == len(points) == len(marks):
-            marked = "" if further is None else f", {len(marks)} further"
+        again = np.zeros(len(won), bool) if repeats is None else np.asarray(repeats, dtype=bool)
+        kinds = None if failures is None else _objects(failures)
+        given = {"further": further, "failures": failures, "repeats": repeats}
+        columns = {"further": marks, "failures": won if kinds is None else kinds, "repeats": again}
+        if not all(len(slices) == len(column) for column in (won, points, *columns.values())):
+            told = "".join(f", {len(columns[name])} {name}" for name, one in given.items() if one is not None)
             raise ValueError(
-                f"{len(slices)} slices, {len(won)} successes, {len(points)} scores{marked}: give one of each for every episode"
+                f"{len(slices)} slices, {len(won)} successes, {len(points)} scores{told}: give one of each for every episode"
             )
         if not np.all((points >= 0) & (points <= 1)):
             raise ValueError(f"scores are from {points.min()} to {points.max()}: give numbers from 0 to 1")
         names, place = _numbered(slices)
+        for repeat in (False, True) if again.any() else (False,):
+            chosen = again == repeat
+            self._add(repeat, names, place[chosen], won[chosen], points[chosen], marks[chosen])
+            if kinds is not None:
+                self._add_failures(repeat, names, place[chosen & ~won], kinds[chosen & ~won])
+
+    def _add(
+        self,
+        repeat: bool,
+        names: Sequence[str],
+        place: NDArray[np.intp],  # of each episode's slice among the names
+        won: NDArray[np.bool_],
+        points: NDArray[np.float64],
+        marks: NDArray[np.bool_],
+    ) -> None:
+        """Add the sums of some episodes."""
         counted = [np.bincount(place[chosen], minlength=len(names)).tolist() for chosen in (..., won, marks)]
         score_sums = np.bincount(place, points, len(names)).tolist()
         for name, episodes, successes_of, further_of, score_sum in zip(names, *counted, score_sums, strict=True):
-            counts = self._counts(name, repeat=False)
-            counts.episodes += episodes
-            counts.successes += successes_of
-            counts.score_sum += score_sum
-            counts.further += further_of
+            if episodes:
+                counts = self._counts(name, repeat)
+                counts.episodes += episodes
+                counts.successes += successes_of
+                counts.score_sum += score_sum
+                counts.further += further_of
+
+    def _add_failures(
+        self, repeat: bool, names: Sequence[str], place: NDArray[np.intp], kinds: NDArray[np.object_]
+    ) -> None:
+        """Add the kinds of failed episodes, which are counted already. An empty kind or None is an unknown one."""
+        given, number = _distinct(np.ascontiguousarray(kinds))
+        cells = np.bincount(place * len(given) + number, minlength=len(names) * len(given))
+        for cell in np.flatnonzero(cells).tolist():  # by slice, and within it in the order in which kinds came
+            row, column = divmod(cell, len(given))
+            if given[column]:
+                self._counts(names[row], repeat).failures[str(given[column])] += int(cells[cell])
 
     def __add__(self, other: Tally) -> Tally:
         return total((self, other))

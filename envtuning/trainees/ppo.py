@@ -45,7 +45,7 @@ class PPOTrainee(LakeTrainee):
     def _once(self, sampler: LakeSampler, shuffle: torch.Generator) -> Metrics:
         """Sample a rollout, and learn from it."""
         experience, counts = sampler.experience(self.network, self.options)
-        self.tally = sampler.tally
+        self.count([sampler.ended])
         return as_metrics(counts) | self.learner.learn(experience, shuffle)
 
     def _lakes(self, config: LakeConfig) -> LakeBatch:
@@ -61,11 +61,13 @@ class PPOTrainee(LakeTrainee):
         return are_finite(self.network.parameters())
 
     def save(self, folder: Path) -> None:
-        """Saves weights and optimiser. There is no random state to save, because each call of ``train`` is seeded."""
+        """Saves weights, optimiser and visited boards. There is no random state to save, because each call of ``train`` is seeded."""
         state = {"network": self.network.state_dict(), "optimiser": self.learner.optimiser.state_dict()}
         torch.save(state, folder / "learner.pt")
+        self.visited.save(folder)
 
     def load(self, folder: Path) -> None:
+        self.visited.load(folder)
         state = load_tensors(folder / "learner.pt")
         self.network.load_state_dict(state["network"])
         self.learner.optimiser.load_state_dict(state["optimiser"])

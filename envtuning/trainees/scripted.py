@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,9 @@ from envtuning.worlds.lakes.episodes import downhill
 from envtuning.worlds.lakes.world import raise_unless_lakes
 from mapf_frozenlake import LakeConfig, Slice
 from mapf_frozenlake.solvers import distance_fields, solve
-from mapf_frozenlake.types import DELTAS, Instance, Plan
+from mapf_frozenlake.types import DELTAS, FailureKind, Instance, Plan
 
+MISSED = FailureKind.GOAL_MISSED.value  # a careless plan stops a step before its goal
 ITERATION = 500  # env steps
 EPISODE = 10  # env steps of an episode that it reports
 SMALLEST = 2  # a lake's side
@@ -73,13 +75,17 @@ class ScriptedTrainee(Trainee):
         return last | {"env_steps": float(taken)}
 
     def _outcomes(self, config: LakeConfig, steps: int, rng: np.random.Generator) -> Tally:
-        """Episodes of ``EPISODE`` steps by the slices' shares, each a success by the slice's chance before this iteration."""
+        """Episodes of ``EPISODE`` steps by the slices' shares, each a success by the slice's chance before this iteration.
+
+        No board is drawn for them. So each is a first visit, and each failed one misses its goal.
+        """
         total, tally = sum(piece.share for piece in config.slices.values()), Tally()
         for size, piece in config.slices.items():
             episodes = round(steps / EPISODE * piece.share / total)
             if episodes:
                 won = int(rng.binomial(episodes, self._chance(size, piece, config)))
-                tally.first[str(size)] = Counts(episodes=episodes, successes=won, score_sum=won)
+                failures = Counter({MISSED: episodes - won} if won < episodes else {})
+                tally.first[str(size)] = Counts(episodes=episodes, successes=won, score_sum=won, failures=failures)
         return tally
 
     def _chance(self, size: int, piece: Slice, config: LakeConfig) -> float:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 FILE = "visited.npy"  # in a checkpoint
 
@@ -24,6 +25,17 @@ class Visited:
         found = [key in self.known for key in keys]
         self.added |= set(keys) - self.known
         self.known.update(keys)
+        return found
+
+    def repeats_in_turn(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """The same for questions that end one after another, given by hashes of 8 bytes: one may repeat one of them, too."""
+        known, found = self.known, np.zeros(len(keys), bool)
+        for place, key in enumerate(keys.tolist()):
+            if key in known:
+                found[place] = True
+            else:
+                known.add(key)
+                self.added.add(key)
         return found
 
     def take(self) -> set[int]:

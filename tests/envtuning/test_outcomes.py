@@ -102,6 +102,36 @@ def test_arrays_count_as_single_outcomes_do():
     assert without.episodes == 300
 
 
+@pytest.mark.parametrize("unnamed", ["", None])
+def test_arrays_with_kinds_and_repeats_count_as_single_outcomes_do(unnamed):
+    played = drawn(2, 300)
+    many = Tally()
+    for some in (played[:120], played[120:], []):
+        many.observe_many(
+            [o.slice for o in some],
+            [o.success for o in some],
+            [o.score for o in some],
+            failures=[o.failure or unnamed for o in some],
+            repeats=[o.repeat for o in some],
+        )
+    single = tally_of(played)
+    assert any(counts.failures for counts in single.first.values())
+    assert any(counts.failures for counts in single.repeats.values())
+    assert many.episodes == 300
+    for part, expected in ((many.first, single.first), (many.repeats, single.repeats)):
+        assert part.keys() == expected.keys()
+        for name, counts in part.items():
+            assert counts.model_dump() == expected[name].model_dump() | {
+                "score_sum": pytest.approx(expected[name].score_sum)
+            }
+
+
+def test_a_success_has_no_kind_of_failure_in_arrays_either():
+    tally = Tally()
+    tally.observe_many(["a", "a"], [True, False], failures=["hole", "hole"])
+    assert dict(tally.first["a"].failures) == {"hole": 1}
+
+
 @pytest.mark.parametrize("column", [list, np.array, lambda names: np.array(names, object)])
 @pytest.mark.parametrize("name", [str, int])
 def test_outcomes_that_arrive_in_columns_of_any_kind_count_as_single_ones_do(column, name):
@@ -232,6 +262,8 @@ def test_a_question_of_its_own_for_each_episode_leaves_no_trace():
 def test_arrays_with_flags_for_too_few_episodes_are_refused():
     with pytest.raises(ValueError, match="2 slices, 2 successes, 2 scores, 1 further: give one of each"):
         Tally().observe_many(["a", "b"], [True, False], further=[True])
+    with pytest.raises(ValueError, match="2 scores, 1 failures, 3 repeats: give one of each"):
+        Tally().observe_many(["a", "b"], [True, False], failures=[None], repeats=[True] * 3)
 
 
 @pytest.mark.parametrize("questions", [8, 30, 100])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -21,6 +22,7 @@ from mapf_frozenlake import mapf_frozenlake_v0
 from mapf_frozenlake.envs.registration import NAMED, OTHER_FORMS
 
 IDS = sorted(name for name in gym.registry if name.startswith("MAPFFrozenLake") and name not in OTHER_FORMS)
+DOWN, RIGHT, UP, LEFT, WAIT = 1, 2, 3, 0, 4
 OBSERVATIONS = ("ego", "grid", "compact", "pogema")
 
 
@@ -354,6 +356,56 @@ def test_a_vector_names_the_slice_of_each_ended_episode(mode: AutoresetMode) -> 
     assert list(last["slice"]) == heights
     assert set(heights) == {"3", "5"}
     assert last["_slice"].all()
+
+
+@pytest.mark.parametrize(
+    ("moves", "kind"),
+    [
+        ([[RIGHT, LEFT], [DOWN, WAIT]], "conflict"),  # the fall in the second step is not the first violation
+        ([[UP, LEFT], [DOWN, WAIT]], "illegal_move"),
+        ([[DOWN, UP]], "illegal_move"),  # in one step, moves off the board come before falls
+        ([[DOWN, WAIT]], "hole"),
+        ([[WAIT, WAIT]] * 4, "goal_missed"),
+        ([[RIGHT, LEFT], [RIGHT, DOWN], [RIGHT, LEFT], [RIGHT, UP]], "conflict"),  # a success with a violation
+        ([[RIGHT, DOWN], [RIGHT, LEFT], [RIGHT, UP]], None),
+    ],
+)
+def test_the_last_info_has_the_kind_of_failure_that_the_judge_names(moves: list[list[int]], kind: str | None) -> None:
+    board = mfl.from_desc(["SgsG", "HFFF"])
+    env = gym.make("MAPFFrozenLake-v0", instance=board, horizon=4)
+    env.reset(seed=0)
+    steps = [env.step(np.array(joint)) for joint in moves]
+    assert [one[2] or one[3] for one in steps] == [False] * (len(moves) - 1) + [True]
+    assert all("failure" not in one[4] for one in steps[:-1])
+    assert steps[-1][4]["failure"] == kind
+    assert mfl.judge(board, np.array(moves).T.tolist()).failure == kind
+
+
+def test_the_text_interface_names_the_kind_of_failure_too() -> None:
+    board = mfl.from_desc(["SgsG", "HFFF"])
+    for mode, reply, kind in (
+        ("plan", "no plan", "parse_error"),
+        ("plan", "Agent 1: D\nAgent 2: W", "hole"),
+        ("turns", "no move", "parse_error"),
+    ):
+        env = gym.make("MAPFFrozenLakeText-v0", mode=mode, instance=board, horizon=1)
+        env.reset(seed=0)
+        assert env.step(reply)[4]["failure"] == kind
+
+
+def test_boards_have_equal_hashes_exactly_if_they_are_equal() -> None:
+    """Also across shapes and numbers of agents; what is known about a board is no part of it."""
+    texts = (["SG", "FF"], ["SF", "GF"], ["SG", "FH"], ["SG", "HF"], ["GS", "FF"], ["SGF", "FFF"], ["SG", "FF", "FF"],
+             ["SG", "sg"], ["SG", "gs"], ["Sg", "sG"])  # fmt: skip
+    boards = [mfl.from_desc(text) for text in texts]
+    batch = mfl.LakeBatch(mfl.LakeConfig.single(8, 4, horizon=1), len(boards), autoreset="disabled")
+    hashes = []
+    for given in (boards, [replace(board, makespan=None) for board in reversed(boards)]):
+        batch.reset(instances=given)
+        batch.step(np.full((len(boards), 4), WAIT))
+        hashes.append(batch.board_hashes.tolist())
+    assert hashes[0] == hashes[1][::-1]
+    assert len(set(hashes[0])) == len(boards)
 
 
 def test_an_episode_on_a_given_board_comes_from_no_slice() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Protocol
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from envtuning.outcomes import Tally
 from envtuning.trainees.base import Metrics
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.rollout import Rollout, draw_actions
@@ -26,6 +26,28 @@ class Decides(Protocol):
         ...
 
 
+class Ended(NamedTuple):
+    """Episodes that ended, in their order."""
+
+    slices: NDArray[np.object_]  # [n]
+    valid: NDArray[np.bool_]  # [n]
+    scores: NDArray[np.float64]  # [n]
+    failures: NDArray[np.object_]  # [n]: kinds; None if valid
+    boards: NDArray[np.uint64]  # [n]: hashes, equal for equal boards
+
+
+NONE = Ended(*(np.empty(0, kind) for kind in (object, np.bool_, np.float64, object, np.uint64)))
+
+
+def just_ended(env: LakeBatch, rows: NDArray[np.bool_]) -> Ended:
+    """The episodes that the last step ended, in these envs."""
+    return Ended(env.slices[rows], env.valid[rows], env.score[rows], env.failures[rows], env.board_hashes[rows])
+
+
+def joined(parts: Iterable[Ended]) -> Ended:
+    return Ended(*map(np.concatenate, zip(NONE, *parts, strict=True)))
+
+
 class LakeSampler:
     """Plays a batch of lakes from a fresh start, ``length`` steps a rollout. Its samples depend only on weights, config and seed."""
 
@@ -36,7 +58,7 @@ class LakeSampler:
         env.seed(source.generate_state(env.num_envs, np.uint32).astype(np.int64))
         self.rollout = Rollout.empty(length, env.num_envs, env.max_agents, env.layout.size)
         self.rollout.rows[-1] = env.reset()
-        self.tally = Tally()  # of the episodes that ended in the last rollout
+        self.ended = NONE  # in the last rollout
 
     def sample(self, network: Decides) -> tuple[Rollout, dict[str, float]]:
         """``length`` further steps in each lake, and the counts that ``as_metrics`` reads.
@@ -47,7 +69,7 @@ class LakeSampler:
         counts: dict[str, float] = defaultdict(float)
         ended = rollout.ended[-1].copy()
         rollout.rows[0] = rollout.rows[-1]
-        self.tally = Tally()
+        parts: list[Ended] = []
         for t in range(len(rollout)):
             rollout.active[t] = env.active
             rollout.moved[t] = ~ended  # an episode that has ended is replaced in this step
@@ -62,7 +84,8 @@ class LakeSampler:
                 counts["successes"] += int((env.success[ended] > 0).sum())
                 counts["valid"] += int((env.valid[ended] > 0).sum())
                 counts["episode_steps"] += int(env.step_count[ended].sum())
-                self.tally.observe_many(env.slices[ended].tolist(), env.valid[ended] > 0, env.score[ended])
+                parts.append(just_ended(env, ended))
+        self.ended = joined(parts)
         rollout.values[-1][env.active] = _forward(network, rollout.rows[-1][env.active])[1]
         counts["env_steps"] = int(rollout.moved.sum())
         counts["reward"] = float(rollout.rewards.sum() / rollout.active.sum(axis=2).mean())

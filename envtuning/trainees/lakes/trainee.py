@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from envtuning.outcomes import Tally
@@ -12,7 +12,9 @@ from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, Tra
 from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.policy import SharedPolicy
+from envtuning.trainees.lakes.sampler import Ended, joined
 from envtuning.trainees.process_state import process_state
+from envtuning.trainees.visited import Visited
 from envtuning.worlds.lakes.world import raise_unless_lakes
 from envtuning.worlds.world import Form, InfeasibleConfig
 from mapf_frozenlake import GenerationError, LakeConfig
@@ -52,6 +54,7 @@ class LakeTrainee(Trainee):
             "max_agents": capacity["max_agents"],
         }
         self.lake_kwargs = self.env_kwargs | {"exclude": list(exclude), "pool_size": self.options.pool_size}
+        self.visited = Visited()  # the boards of ended episodes
         self.tally = Tally()  # of the episodes that the latest iteration ended
         self.make(seed)
 
@@ -103,6 +106,18 @@ class LakeTrainee(Trainee):
     def policy(self) -> SharedPolicy:
         """A copy of the current policy; it acts at ``options.temperature``."""
         return SharedPolicy(self.copied_network(), self.env_kwargs, temperature=self.options.temperature)
+
+    def count(self, ended: Iterable[Ended]) -> None:
+        """Sum up the episodes that this iteration ended, by each sampler."""
+        every = joined(ended)
+        self.tally = Tally()
+        self.tally.observe_many(
+            every.slices,
+            every.valid,
+            every.scores,
+            failures=every.failures,
+            repeats=self.visited.repeats_in_turn(every.boards),
+        )
 
     def _iterate(self, once: Callable[[], Metrics], budget: int, on_iteration: OnIteration | None) -> Metrics:
         """Iterate until ``budget`` env steps are spent; returns the call's metrics."""

@@ -21,7 +21,7 @@ from ray.rllib.utils.metrics import (
     TIMERS,
 )
 
-from envtuning.outcomes import Tally, total
+from envtuning.trainees.lakes.sampler import Ended
 from envtuning.trainees.privates.rllib import take_out_of_service
 from mapf_frozenlake import GenerationError
 
@@ -32,7 +32,7 @@ class Sampled(NamedTuple):
     experience: SampleBatch
     outcomes: dict[str, float]
     metrics: Any  # RLlib's
-    tally: Tally
+    ended: Ended
 
 
 class LakePPO(PPO):
@@ -40,7 +40,7 @@ class LakePPO(PPO):
 
     # Of the last iteration, summed over the runners: env_steps, episodes, …; remote: workers, workers_lost.
     outcomes: dict[str, float]
-    tally: Tally  # of the episodes that ended in it
+    ended: list[Ended]  # the episodes that ended in it, by runner
 
     def training_step(self) -> None:
         """Sample on every runner, learn, and send out the new weights. Without any sample, do nothing until the next iteration."""
@@ -80,7 +80,7 @@ class LakePPO(PPO):
         asked = len(group.healthy_env_runner_ids())
         answers = self.ask_runners(_sample_once, self.config.sample_timeout_s)
         sampled: list[Sampled] = [answer for answer in answers if answer is not None]
-        self.outcomes, self.tally = defaultdict(float), total(one.tally for one in sampled)
+        self.outcomes, self.ended = defaultdict(float), [one.ended for one in sampled]
         if remote:
             self.outcomes |= {"workers": len(sampled), "workers_lost": asked - len(sampled)}
         for one in sampled:
@@ -120,7 +120,7 @@ def _sample_once(env_runner: Any) -> Sampled | None:
     if env_runner.env is None:
         return None
     experience = env_runner.sample()
-    return Sampled(experience, dict(env_runner.outcomes), env_runner.get_metrics(), env_runner.sampler.tally)
+    return Sampled(experience, dict(env_runner.outcomes), env_runner.get_metrics(), env_runner.sampler.ended)
 
 
 def _joined(samples: list[SampleBatch]) -> SampleBatch:

@@ -126,7 +126,7 @@ class RLlibTrainee(LakeTrainee):
                     f"{self.options.sample_timeout} s: make a new trainee and load the last checkpoint"
                 )
             time.sleep(1)  # RLlib reconnects lost runners as soon as Ray has restarted them
-        self.tally = self.algorithm.tally
+        self.count(self.algorithm.ended)
         metrics = as_metrics(outcomes) | _learnt(results[LEARNER_RESULTS][DEFAULT_MODULE_ID])
         if "workers" in outcomes:
             metrics["workers"] = outcomes["workers"]
@@ -144,10 +144,11 @@ class RLlibTrainee(LakeTrainee):
         return all(result.get() for result in self.algorithm.learner_group.foreach_learner(_has_finite_weights))
 
     def save(self, folder: Path) -> None:
-        """Saves weights and optimiser. There is no random state to save, because each call of ``train`` is seeded."""
+        """Saves weights, optimiser and visited boards. There is no random state to save, because each call of ``train`` is seeded."""
         state = self.algorithm.learner_group.get_state(components=list(_LEARNER))[COMPONENT_LEARNER]
         plain = tree.map_structure(_as_tensor, {part: state[part] for part in _PARTS})
         torch.save(plain, folder / "learner.pt")
+        self.visited.save(folder)
 
     def load(self, folder: Path) -> None:
         """Restore the saved state in the learner and in all runners, even if it is older than the current one.
@@ -155,6 +156,7 @@ class RLlibTrainee(LakeTrainee):
         RLlib's own restore keeps the newer weights, by their sequence number, and does not update remote runners, which keep the
         weights that they were built with.
         """
+        self.visited.load(folder)
         state = load_tensors(folder / "learner.pt")
         self.algorithm.learner_group.foreach_learner(partial(_restore_learner, state=state, lr=self.options.lr))
         weights = self.algorithm.learner_group.get_weights()

@@ -187,7 +187,7 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
     def make_env(self, config: LakeConfig, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int) -> Any:
         env = gym.make("MAPFFrozenLake-v0", config=config, exclude=list(exclude), **capacity)
         env.reset(seed=seed)
-        return env
+        return NamesBoards(env)
 
     def make_text_env(self, config: LakeConfig, *, seed: int) -> Any:
         env = gym.make("MAPFFrozenLakeText-v0", mode=self.mode, style=self.style, config=config)
@@ -215,6 +215,16 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
         total = sum(piece.share for piece in config.slices.values())
         dealt = [(size, piece) for size, piece in sorted(config.slices.items()) if piece.share > 0]
         return [f"{size}×{size} {piece.share / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
+
+
+class NamesBoards(gym.Wrapper[Any, Any, Any, Any]):
+    """The last info of an episode says, as ``case``, which board it was played on."""
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if terminated or truncated:
+            info["case"] = str(self.env.unwrapped.batch.board_hashes[0])  # type: ignore[attr-defined]
+        return observation, reward, terminated, truncated, info
 
 
 def raise_unless_lakes(world: World[Any]) -> None:

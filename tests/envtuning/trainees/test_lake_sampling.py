@@ -40,6 +40,8 @@ class Lakes:
     valid = np.array([0, 1])
     score = np.array([0.5, 1.0])
     slices = np.array(["4", "6"], object)
+    failures = np.array(["hole", None], object)
+    board_hashes = np.array([2**64 - 1, 7], np.uint64)
 
     def __init__(self):
         self.seeds, self.moved, self.at = None, [], 0
@@ -78,9 +80,9 @@ def test_a_rollout_goes_on_where_the_last_one_ended_and_counts_its_episodes():
         "episodes": 3, "successes": 1, "valid": 2, "episode_steps": steps, "env_steps": 4,
         "reward": 3 * 1.5 / 1.5,
     }  # fmt: skip
-    assert sampler.tally.dump() == {
-        "first": {"4": {"episodes": 1, "score_sum": 0.5}, "6": {"episodes": 2, "successes": 2, "score_sum": 2.0}}
-    }
+    assert [column.tolist() for column in sampler.ended] == [
+        ["6", "4", "6"], [True, False, True], [1.0, 0.5, 1.0], [None, "hole", None], [7, 2**64 - 1, 7],
+    ]  # fmt: skip
     assert rollout.moved.tolist() == [[True, True], [True, False], [False, True]]
     assert rollout.rows[:, 0, 0, 0].tolist() == [1, 11, 21, 31]
     assert rollout.values.tolist() == [[[1 + at, 2 + at], [3 + at, 0]] for at in (0, 10, 20, 30)]

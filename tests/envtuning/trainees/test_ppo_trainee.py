@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-froz
 
 import mapf_frozenlake as mfl
 from envtuning.errors import SpecError
-from envtuning.outcomes import Counts
+from envtuning.outcomes import Counts, Tally, total
 from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee, TrainingDiverged
 from envtuning.trainees.lakes.network import AgentNetwork
@@ -30,6 +30,11 @@ def make(**options):
     return make_trainee("ppo", capacity={"max_size": 5, "max_agents": 2}, **{"seed": 0} | SMALL | options)
 
 
+def every_visit(tally):
+    """The counts of slice 3, repeats too."""
+    return total([Tally(first=tally.first), Tally(first=tally.repeats)]).first.get("3", Counts())
+
+
 def weights(trainee):
     return torch.cat([weight.detach().flatten() for weight in trainee.network.parameters()])
 
@@ -41,8 +46,11 @@ def test_is_a_trainee():
     assert metrics["env_steps"] == sum(done["env_steps"] for done in seen) >= 500
     assert metrics["episodes"] == sum(done["episodes"] for done in seen) > 0
     assert all({"env_steps", "success_rate", "valid_rate", "grad_norm", "entropy"} <= done.keys() for done in seen)
-    counted = [done["outcomes"].first.get("3", Counts()) for done in seen]
+    counted = [every_visit(done["outcomes"]) for done in seen]
     assert [one.episodes for one in counted] == [done["episodes"] for done in seen]
+    assert all(one.failures.total() == one.episodes - one.successes for one in counted)
+    assert {kind for one in counted for kind in one.failures} <= {"hole", "illegal_move", "conflict", "goal_missed"}
+    assert any(one.failures for one in counted)
     rates = [one.successes / one.episodes for one in counted if one.episodes]
     assert rates == pytest.approx([done["valid_rate"] for done in seen if done["episodes"]])
     policy = trainee.policy()
@@ -66,6 +74,21 @@ def test_what_it_becomes_depends_on_the_folder_the_config_the_budget_and_the_see
     other.load(tmp_path)
     other.train(HARD, 1000, seed=2)
     assert not torch.equal(weights(first), weights(other))
+
+
+def test_each_board_of_a_small_pool_is_a_first_visit_once_in_a_run(tmp_path):
+    trainee, told = make(pool_size=5), []
+    for seed in (0, 1):
+        trainee.train(EASY, 500, seed=seed, on_iteration=told.append)
+        (tmp_path / str(seed)).mkdir()
+        trainee.save(tmp_path / str(seed))
+    summed = total(done["outcomes"] for done in told)
+    assert summed.first["3"].episodes == len({instance.key() for instance in mfl.generate(EASY, n=5, seed=0)})
+    assert summed.episodes == sum(done["episodes"] for done in told) > 50
+    other, again = make(pool_size=5), []
+    other.load(tmp_path / "0")
+    other.train(EASY, 500, seed=1, on_iteration=again.append)
+    assert [done["outcomes"] for done in again] == [done["outcomes"] for done in told[-len(again) :]]
 
 
 def test_a_checkpoint_is_gone_on_from_with_the_options_learning_rate(tmp_path):

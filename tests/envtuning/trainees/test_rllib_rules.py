@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from envtuning.outcomes import Counts, Tally
 from envtuning.trainees.base import WorkerLost
+from envtuning.trainees.visited import Visited
 from tests.lazily import Lazy, needed
 
 needed("ray", "torch", extra="rllib")
@@ -123,9 +123,7 @@ def sampling(index):
         sample=lambda: batch([index, index]),
         outcomes={"env_steps": 10.0 * index, "episodes": 1.0},
         get_metrics=lambda: f"metrics of {index}",
-        sampler=SimpleNamespace(
-            tally=Tally(first={"4": Counts(episodes=1, successes=index == 3, score_sum=index / 5)})
-        ),
+        sampler=SimpleNamespace(ended=f"ended in {index}"),
     )
 
 
@@ -133,7 +131,7 @@ def test_a_sample_is_what_every_runner_that_answered_saw_and_the_lost_are_counte
     made = algorithm(Group([1, 2, 3], [0, 1, 3], sampling))
     assert [list(one["advantages"]) for one in made._sample()] == [[1, 1], [3, 3]]
     assert made.outcomes == {"env_steps": 40.0, "episodes": 2.0, "workers": 2, "workers_lost": 1}
-    assert made.tally == Tally(first={"4": Counts(episodes=2, successes=1, score_sum=0.8)})
+    assert made.ended == ["ended in 1", "ended in 3"]
     assert made.metrics.aggregated == {"env_runners": ["metrics of 1", "metrics of 3"]}
     alone = algorithm(Group([], [5], sampling))
     assert len(alone._sample()) == 1
@@ -299,10 +297,11 @@ def iterating(trainees, monkeypatch, *outcomes, clock=(0.0,), timeout=10.0):
     monkeypatch.setattr(trainees, "time", SimpleNamespace(monotonic=lambda: next(times), sleep=slept.append))
     trainee = trainees.RLlibTrainee.__new__(trainees.RLlibTrainee)
     trainee.options = options.RLlibOptions(sample_timeout=timeout, num_env_runners=2)
+    trainee.visited = Visited()
 
     class Algorithm:
         def train(self):
-            self.outcomes, self.tally = defaultdict(float, next(coming)), Tally()
+            self.outcomes, self.ended = defaultdict(float, next(coming)), []
             return {"learners": {"default_policy": LEARNT}}
 
     trainee.algorithm = Algorithm()

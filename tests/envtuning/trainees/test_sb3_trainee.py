@@ -300,6 +300,21 @@ def test_lakes_succeed_when_they_are_valid_and_have_the_agents_parts_as_scores()
     assert world.outcome(last | {"valid": True, "score": 1.0}) == Outcome("4", True, 1.0)
 
 
+def test_on_lakes_boards_that_come_again_are_repeats_and_failures_have_kinds():
+    config = mfl.LakeConfig.single(3, 1, hole_ratio=0.0)  # it has 72 boards
+    trainee = make_trainee("sb3", world=LAKES, capacity=LAKES.capacity([config]), seed=0, **PPO)
+    told = []
+    trainee.train(config, 2_000, seed=0, on_iteration=told.append)
+    tally = total(one["outcomes"] for one in told)
+    trainee.close()
+    assert tally.first["3"].episodes == len(trainee.visited.known) <= 72
+    assert tally.repeats["3"].episodes > 72
+    for counts in (tally.first["3"], tally.repeats["3"]):
+        assert counts.failures.total() == counts.episodes - counts.successes
+        assert counts.failures.keys() <= {"illegal_move", "goal_missed"}
+    assert tally.repeats["3"].failures["illegal_move"] > 0
+
+
 def test_cases_of_a_checkpoint_are_repeats(tmp_path):
     trainee, _ = made("PPO")
     assert trainee.visited.repeats(["a", "a", "b"]) == [False, False, False]

@@ -123,3 +123,14 @@ def test_its_outcomes_follow_the_shares_and_succeed_by_its_chance():
     assert counts["4"].episodes == pytest.approx(3 * counts["6"].episodes, rel=0.1)
     assert counts["4"].successes == counts["4"].episodes
     assert counts["6"].successes / counts["6"].episodes == pytest.approx(0.5, abs=0.1)
+
+
+def test_each_training_episode_is_a_first_visit_and_each_failed_one_misses_its_goal():
+    trainee, config = at_the_frontier(5)
+    told = []
+    trainee.train(config, 4 * ITERATION, seed=0, on_iteration=told.append)
+    tally = total(one["outcomes"] for one in told)
+    counts = tally.first["5"]
+    assert 0 < counts.successes < counts.episodes
+    assert dict(counts.failures) == {"goal_missed": counts.episodes - counts.successes}
+    assert not tally.repeats
