@@ -4,13 +4,14 @@ A current large language model was the engineer, by the product's own prompt (ve
 training had a conversation of its own, five questions long, and one training seed. The model's version is not known. It ran as an agent: it was
 told to read its questions and nothing else, and could have read more. A small local model was asked the same, by `envtuning exam --engineer
 local/FOLDER --roots 4 --first 1000`. The transcripts are in ``benchmarks/exam_transcripts``, a folder for each sheet; here they are replayed,
-beside the bounds and the rules, with their defaults, on the same roots.
+beside the bounds and the rules, with their defaults, on the same roots. ``--configs`` writes the configs that resulted beside them.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from shutil import copyfile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from envtuning.exam.hall import Hall
 from envtuning.exam.reading import Reads
 from envtuning.exam.sitting import BOUNDS, OPEN_LOOP, ORACLE, Paper
 from envtuning.studies.intervals import t_mean
+from envtuning.studies.study import folder_name
 
 HERE = Path(__file__).parent
 TRANSCRIPTS, KEPT = HERE / "exam_transcripts", HERE.parent / "runs" / "exam_model"
@@ -76,6 +78,13 @@ def arms(name: str, sheet: Sheet) -> dict[str, tuple[str, Reads]]:
     }
 
 
+def keep_configs(hall: Hall, name: str, sheet: Sheet) -> None:
+    """Beside each stored transcript, the configs that a replay in this folder has found. A sitting that was kept finds none."""
+    engineer, _ = arms(name, sheet)[sheet.model]
+    for found in (hall.folder / "transcripts" / folder_name(engineer)).rglob("configs_*.jsonl"):
+        copyfile(found, TRANSCRIPTS / name / found.parent.name.partition("-")[0] / found.name)
+
+
 def measured(hall: Hall, name: str, sheet: Sheet) -> dict[str, Any]:
     ends, refused, family, roots = {}, 0, named(sheet.family), sheet.roots(name)
     for arm, (engineer, reads) in arms(name, sheet).items():
@@ -115,7 +124,9 @@ def table(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    arguments = arguments_of(command(__doc__))
+    parser = command(__doc__)
+    parser.add_argument("--configs", action="store_true", help="write the configs that resulted beside the transcripts")
+    arguments = arguments_of(parser)
     hall, found = Hall(KEPT), dict[str, Any]()
     with errors_in_one_sentence():
         if old := other_versions():
@@ -129,6 +140,9 @@ def main() -> None:
             print(f"{name}: {len(told['roots'])} roots, {part}", flush=True)
         print(*table(found), sep="\n")
     record_if_asked(arguments, "exam_model", found)
+    if arguments.configs:
+        for name, sheet in SHEETS.items():
+            keep_configs(hall, name, sheet)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ config stays, and ``incidents`` says why.
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import warnings
@@ -26,15 +27,16 @@ from engineers.model.engineer import ModelEngineer
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange, read_transcript
 from engineers.proposal import Proposal, Usage
+from engineers.redaction import redact
 from engineers.registry import TIMED
 from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, shares_in, shares_of
 from engineers.shared.counts import apart, short
-from envtuning import outcomes
+from envtuning import atomic, outcomes
 from envtuning.answers import Answer, answer
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
 from envtuning.curriculum.slices import Slices, adapted
-from envtuning.errors import SpecError
+from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Arriving, Outcome, Tally, total
 from envtuning.reach import out_of_reach
 from envtuning.seeds import derive
@@ -55,7 +57,7 @@ class EngineerCurriculum(Curriculum):
     ``config`` is what training begins with, a pydantic model; its fields are the knobs, and ``editable`` names those that may be
     turned. ``target`` is the config of the tasks that count in the end. A language model is asked at most ``max_questions`` times,
     20 unless told, and after the first answer a line says what all of them will cost. ``transcript`` is a file that keeps every
-    exchange. With ``background=True``, training continues while the engineer thinks. ``environment``, ``score_in_words``, ``blind_scores``
+    exchange; beside it, ``configs_`` and its name has the config that resulted from each stage's question. With ``background=True``, training continues while the engineer thinks. ``environment``, ``score_in_words``, ``blind_scores``
     (of the best answer that ignores the question, by slice) and ``outcomes_in_words`` are told to the engineer. ``options`` are those of
     ``engineers.make``.
     """
@@ -272,9 +274,25 @@ class EngineerCurriculum(Curriculum):
             if len(self.incidents) == 1:
                 warnings.warn(f"{answered.incident.message} (later ones are only in `incidents`)", stacklevel=4)
         self.history.append(self.report.records()[-1])
+        self._keep_configs(answered.config)
         self._open, self._amount, self._halves = None, 0, [Arriving(), Arriving()]
         self.stage += 1
         return answered.config
+
+    def _keep_configs(self, last: BaseModel) -> None:
+        """Beside the transcript, if anybody was asked: a line for each stage, with the config that came of its question."""
+        if self.transcript is None or not self.transcript.exists():
+            return
+        after = [dict(record.config) for record in self.history[1:]] + [dump(last)]
+        lines = [
+            json.dumps({"stage": record.stage, "config": config})
+            for record, config in zip(self.history, after, strict=True)
+        ]
+        path = self.transcript.with_name(f"configs_{self.transcript.name}")
+        try:
+            atomic.write_text(path, redact("".join(f"{line}\n" for line in lines)))
+        except RunError as error:  # training continues, as it does if the transcript cannot be written
+            warnings.warn(str(error), stacklevel=5)
 
     def draws_alike(self, config: BaseModel) -> bool:
         return self.slices.drawn_alike(dump(self.config), dump(config))

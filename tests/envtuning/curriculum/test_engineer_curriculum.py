@@ -267,6 +267,9 @@ def test_a_language_model_is_asked_and_the_first_answer_says_what_all_will_cost(
     question = httpserver.log[0][0].get_data(as_text=True)
     assert "easy" in question
     assert len(transcript.read_text().splitlines()) == 3
+    configs = [json.loads(line) for line in (tmp_path / "configs_transcript.jsonl").read_text().splitlines()]
+    assert [one["stage"] for one in configs] == [0, 1, 2]
+    assert [Tasks(**one["config"]) for one in configs] == [curriculum.config] * 3  # what came of each answer
     assert curriculum.report.rounds_left == 0
     capped = EngineerCurriculum(name, Tasks(), every=60, transcript=transcript, max_total_tokens=3_500)
     assert fed(capped, 60) == []

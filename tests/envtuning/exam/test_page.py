@@ -17,6 +17,7 @@ import engineers  # noqa: E402
 from benchmarks import exam_model, exam_rules, exam_table  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
+from engineers.model.transcript import read_transcript  # noqa: E402
 from envtuning.exam.bounds import FOUND, OPEN_LOOPS, ORACLES  # noqa: E402
 from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT, NULL, REQUIRED, named  # noqa: E402
 from envtuning.exam.hall import WITHOUT_A_MODEL  # noqa: E402
@@ -170,6 +171,24 @@ def test_the_rivals_of_the_page_are_the_best_that_read_successes_alone():
         rows = RULES["families"][family]["rows"]
         alone = [name for name in rows if name.endswith(", success")]
         assert max(alone, key=lambda name: rows[name]["success"]) == best
+
+
+@pytest.mark.parametrize("stored", ["exam_transcripts", "reward_transcripts"])
+def test_beside_every_stored_answer_stands_the_config_that_resulted(stored):
+    places = sorted((RESULTS.parents[1] / "benchmarks" / stored).rglob("transcript.jsonl"))
+    assert len(places) >= 9
+    for place in places:
+        lines = place.with_name("configs_transcript.jsonl").read_text(encoding="utf-8").splitlines()
+        asked, found = read_transcript(place), list(map(json.loads, lines))
+        assert [one.stage for one in asked] == [one["stage"] for one in found]
+        shares = dict.fromkeys(found[0]["config"]["tasks"], 1.0)  # what every training begins with
+        for exchange, resulted in zip(asked, found, strict=True):
+            assert exchange.reply is not None
+            for change in json.loads(exchange.reply[exchange.reply.index("{") : exchange.reply.rindex("}") + 1])[
+                "changes"
+            ]:
+                shares[change["path"].split(".")[1]] = change["value"]
+            assert resulted["config"]["tasks"] == {name: {"share": share} for name, share in shares.items()}, place
 
 
 @pytest.mark.slow
