@@ -115,7 +115,6 @@ ORACLES: tuple[Arm, ...] = tuple(
     if setting[1:] != (1.0, True)
 )  # fmt: skip
 
-
 FOUND: dict[str, tuple[Arm, Arm]] = {  # of each family, the best open loop and the best oracle
     "codes-slow": (Blocks(2, False, 0.4), Oracle(0.3, 1.0)),
     "algorithms-hopeless": (WarmUp(2 / 3, 0.2), Oracle(0.2, 1.0)),

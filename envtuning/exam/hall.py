@@ -104,7 +104,9 @@ class Hall:
             return {"limits": limits}
         # What was asked before a change of one's own code is no answer of the engineer that it is now.
         place = self.folder / "transcripts" / folder_name(paper.engineer) / paper.code / paper.family.name
-        return {"transcript": place / f"{paper.root}-{paper.training}" / "transcript.jsonl", "limits": limits}
+        unlike = paper.model_dump(include={"options", "decisions", "reads"}, exclude_defaults=True).values()
+        run = folder_name("-".join(map(str, (paper.root, paper.training, *unlike))))
+        return {"transcript": place / run / "transcript.jsonl", "limits": limits}
 
 
 @contextmanager

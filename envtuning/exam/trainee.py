@@ -38,8 +38,7 @@ class ExamTrainee(Trainee):
     ) -> None:  # fmt: skip
         start = Start(world.root, seed if training is None else training)
         self.world, self.session = world, Session(world.family, [start])
-        taken = fingerprints_of(exclude)
-        self.session.tasks = [HeldOut(world, taken)]
+        self.session.tasks = [HeldOut(world, fingerprints_of(exclude))]
 
     @classmethod
     def check_world(cls, world: Any) -> None:

@@ -25,6 +25,7 @@ needed("torch", extra="exam")
 import engineers  # noqa: E402
 from engineers import Completion, ModelEngineer  # noqa: E402
 from engineers.knobs import dump, find_knobs  # noqa: E402
+from engineers.model.transcript import read_transcript  # noqa: E402
 from engineers.proposal import Proposal  # noqa: E402
 from engineers.registry import UnknownEngineer  # noqa: E402
 from engineers.roles import find_slices, shares_of  # noqa: E402
@@ -476,6 +477,37 @@ def test_a_changed_model_of_ones_own_is_asked_anew(here):
     failed = []
     for written in (OWN_MODEL, OWN_MODEL.replace("shown = messages", "shown = 1 / 0 or messages")):
         (here / "exam_model_mine.py").write_text(written)
+def test_calls_that_differ_in_what_is_asked_keep_their_questions_apart(here):
+    """In one folder; a replay of the folder finds each, and beside the questions stands what came of them."""
+    (here / "exam_model_mine.py").write_text(OWN_MODEL)
+    ends, again = {}, {}
+    calls = {
+        "0-0": (),
+        "0-0-success": ("--reads", "success"),
+        "0-0-4": ("--decisions", "4"),
+        "0-0-4-success": ("--decisions", "4", "--reads", "success"),
+    }
+    for name, out, found in (("exam_model_mine:make", "mine", ends), ("replay/mine/transcripts", "again", again)):
+        for call, words in calls.items():
+            given = ["--family", "small", "--roots", "1", "--first", "0", "--engineer", name, "--out", out, *words]
+            result = CliRunner().invoke(app_with(["exam"]), ["exam", *given])
+            assert result.exit_code == 0, result.output
+            sitting = [one for one in Hall(here / out).kept().values() if one.paper.engineer == name][-1]
+            assert sitting.failures == []
+            found[call] = sitting.end
+            [place] = [
+                path for path in (here / out / "transcripts").rglob("transcript.jsonl") if path.parent.name == call
+            ]
+            decided = sitting.paper.decisions - 1
+            assert [one.stage for one in read_transcript(place)] == list(range(decided))
+            lines = map(json.loads, place.with_name("configs_transcript.jsonl").read_text().splitlines())
+            parts = [[knobs["share"] for knobs in one["config"]["tasks"].values()] for one in lines]
+            assert [np.divide(part, sum(part)).tolist() for part in parts] == [
+                pytest.approx(part) for part in sitting.shares[1:]
+            ]
+    assert ends == again
+
+
         sys.modules.pop("exam_model_mine", None)  # as in the next process
         importlib.invalidate_caches()
         words = ["--engineer", "exam_model_mine:make", "--family", "small", "--roots", "1", "--decisions", "3"]
