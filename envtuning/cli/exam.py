@@ -53,7 +53,15 @@ def exam(
         "runs/exam"
     ),
     json: Annotated[Path | None, typer.Option(help="Write all sittings and scores to this file.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Number of sittings at a time, each in its own process.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of sittings at a time, each in its own process. Default: one for each core, at most 3; "
+            "1 if an engineer may ask a model, as one of your own may.",
+            show_default=False,
+        ),
+    ] = None,
     ray: OnRay = False,
     trust: Trusted = None,
 ) -> None:

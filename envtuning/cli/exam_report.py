@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,18 +22,19 @@ from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
 from envtuning.exam.reading import Reads
 from envtuning.exam.scores import Score, by_root, scores
 from envtuning.exam.session import Start
-from envtuning.exam.sitting import BOUNDS, SAMPLERS, Sitting, asks_a_model
+from envtuning.exam.sitting import BOUNDS, NEVER_ASK, SAMPLERS, Sitting, asks_a_model
 from envtuning.show.console import FittingTable
 from envtuning.show.pace import Pace
 from envtuning.show.pulse import Pulse
 from envtuning.studies.intervals import Interval, t_mean
 
+MOST_JOBS = 3  # by default: with this process, these take less than 2 GB
 RULE = "once"  # the simplest rule that reads: what a language model adds is its difference to this one
 
 
 def examine(
     *, engineers: Sequence[str] | None, families: str, roots: Sequence[int], trainings: int, decisions: int, reads: str,
-    max_cost: float | None, timeout: float, out: Path, json: Path | None, jobs: int, ray: bool, console: Console,
+    max_cost: float | None, timeout: float, out: Path, json: Path | None, jobs: int | None, ray: bool, console: Console,
 ) -> list[Score]:  # fmt: skip
     """Carry out an exam, print its table and return its scores."""
     asked, chosen = list(WITHOUT_A_MODEL) if engineers is None else list(engineers), families_named(families)
@@ -41,7 +43,7 @@ def examine(
     starts = [Start(root, training) for root in roots for training in range(trainings)]
     read = next(one for one in get_args(Reads) if one == reads)
     wanted = papers(asked, chosen, starts, decisions=decisions, reads=read)
-    hall = Hall(out, jobs=jobs, ray=ray, max_cost=max_cost, timeout=timeout)
+    hall = Hall(out, jobs=jobs_for(asked) if jobs is None else jobs, ray=ray, max_cost=max_cost, timeout=timeout)
     done = hall.kept()
     pace = Pace(sum(paper.key not in done for paper in wanted), noun="sittings")
     with telling(console, ahead(pace.of)) as tell:
@@ -61,6 +63,16 @@ def examine(
         sheet.write(found, json)
         console.print(f"sittings and scores: {json}")
     return told
+
+
+def jobs_for(engineers: Sequence[str]) -> int:
+    """Of sittings at a time, unless told. Who may ask a model is asked in this process: it may load the model, or sit at this terminal."""
+    return min(available_cores(), MOST_JOBS) if set(engineers) <= set(NEVER_ASK) else 1
+
+
+def available_cores() -> int:
+    """The cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ahead(sittings: int) -> str:

@@ -523,7 +523,7 @@ def test_a_model_s_row_is_told_beside_the_first_rule(here):
     said = []
     for names in ("once,exam_model_mine:make", "exam_model_mine:make", "once,rising"):
         words = ["--engineer", names, "--family", "small", "--roots", "3", "--decisions", "3", "--out", "out"]
-        result = CliRunner().invoke(app_with(["exam"]), ["exam", *words, "--json", "mine.json"])
+        result = CliRunner().invoke(app_with(["exam"]), ["exam", *words, "--jobs", "1", "--json", "mine.json"])
         assert result.exit_code == 0, result.output
         said.append(" ".join(result.output.split()))
     both, alone, no_model = said
@@ -562,7 +562,7 @@ if __name__ == "__main__":
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory) -> bytes:
     """What one process finds."""
-    return outcome(tmp_path_factory.mktemp("alone") / "one")
+    return outcome(tmp_path_factory.mktemp("alone") / "one", "--jobs", "1")
 
 
 def test_equal_bytes_in_another_process_with_one_worker_or_two(alone, tmp_path):
@@ -573,25 +573,37 @@ def test_equal_bytes_in_another_process_with_one_worker_or_two(alone, tmp_path):
 @pytest.mark.slow
 def test_equal_bytes_on_a_ray_cluster(tmp_path):
     pytest.importorskip("ray")
+def test_untold_an_exam_has_a_worker_for_each_core_unless_a_model_may_be_asked(monkeypatch):
+    jobs = {}
+    for cores in (1, 2, 64):
+        monkeypatch.setattr(report, "available_cores", lambda cores=cores: cores)
+        jobs[cores] = report.jobs_for(WITHOUT_A_MODEL)
+        assert report.jobs_for(["rising", "thompson"]) == jobs[cores]
+        for asks in ("human", "local/somewhere", "openai/gpt-5-mini", "replay/there", "permuted/rising", "mine:make"):
+            assert report.jobs_for(["rising", asks]) == 1
+    assert jobs == {1: 1, 2: 2, 64: report.MOST_JOBS}
+
+
     few = ("--engineer", "rising", "--roots", "1")
-    assert outcome(tmp_path / "one", *few) == outcome(tmp_path / "ray", *few, "--ray")
+    assert outcome(tmp_path / "one", *few, "--jobs", "1") == outcome(tmp_path / "ray", *few, "--ray")
 
 
-def test_a_killed_exam_continues(alone, tmp_path):
+@pytest.mark.parametrize("words", [("--jobs", "1"), ()], ids=["one worker", "a worker for each core"])
+def test_a_killed_exam_continues(alone, words, tmp_path):
     folder = tmp_path / "killed"
     process = subprocess.Popen(
-        [sys.executable, "-c", CALL, str(folder)], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        [sys.executable, "-c", CALL, str(folder), *words], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     kept = folder / "out" / KEPT
-    while process.poll() is None and not (kept.exists() and kept.read_bytes().count(b"\n") > 3):
+    while process.poll() is None and not (kept.exists() and kept.read_bytes().count(b"\n") > 1):
         time.sleep(0.001)
     process.kill()
     process.wait()
     had = kept.read_bytes()
-    assert 3 < had.count(b"\n") < 18
+    assert 1 < had.count(b"\n") < 18
     kept.write_bytes(had.rpartition(b"\n")[0] + b'\n{"paper": {"engin')  # the last line, cut off
-    assert outcome(folder) == alone
+    assert outcome(folder, *words) == alone
     assert kept.read_bytes().startswith(had[: had.index(b"\n")])
 
 
@@ -794,7 +806,20 @@ def test_an_exam_in_a_file_is_never_silent(tmp_path, monkeypatch):
     """Neither while it trains, nor while it is played again."""
     monkeypatch.setattr("envtuning.show.pulse.QUIET", 0.1)
     monkeypatch.setattr("envtuning.exam.hall.sit", slowly(sit))
-    words = ["--family", "small", "--engineer", "once", "--roots", "1", "--decisions", "3", "--out", tmp_path / "out"]
+    words = [
+        "--family",
+        "small",
+        "--engineer",
+        "once",
+        "--roots",
+        "1",
+        "--decisions",
+        "3",
+        "--jobs",
+        "1",
+        "--out",
+        tmp_path / "out",
+    ]
     result = CliRunner().invoke(app_with(["exam"]), ["exam", *map(str, words), "--json", str(tmp_path / "mine.json")])
     assert result.exit_code == 0, result.output
     count = len(BOUNDS) + 1
