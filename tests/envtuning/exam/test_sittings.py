@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -28,10 +28,12 @@ from engineers.knobs import dump, find_knobs  # noqa: E402
 from engineers.model.transcript import read_transcript  # noqa: E402
 from engineers.proposal import Proposal  # noqa: E402
 from engineers.registry import UnknownEngineer  # noqa: E402
+from engineers.report import SliceResult  # noqa: E402
 from engineers.roles import find_slices, shares_of  # noqa: E402
 from envtuning import atomic  # noqa: E402
 from envtuning.cli import app_with  # noqa: E402
 from envtuning.cli import exam_report as report  # noqa: E402
+from envtuning.curriculum.engineer_curriculum import EngineerCurriculum  # noqa: E402
 from envtuning.errors import RunError, SpecError  # noqa: E402
 from envtuning.exam import sheet  # noqa: E402
 from envtuning.exam.families import CODES, NAMED, Family, drawn_by, is_what_it_says  # noqa: E402
@@ -41,12 +43,14 @@ from envtuning.exam.roots import tasks_of  # noqa: E402
 from envtuning.exam.scores import part_of, scores  # noqa: E402
 from envtuning.exam.session import Session, Shown, Start  # noqa: E402
 from envtuning.exam.sitting import BOUNDS, ORACLE, Paper, Sitting, examined, reading, replayed, sit, trained  # noqa: E402
+from envtuning.exam.trainee import HeldOut  # noqa: E402
 from envtuning.loop.run import start  # noqa: E402
 from envtuning.runs.log import RunLog  # noqa: E402
 from envtuning.runs.spec import RunSpec, load_spec  # noqa: E402
 from envtuning.testing import check_trainee, check_world  # noqa: E402
 from envtuning.trainees import make_trainee  # noqa: E402
 from envtuning.worlds import make_world  # noqa: E402
+from envtuning.worlds.world import fingerprints_of  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 SMALL = Family(
@@ -473,10 +477,6 @@ def test_questions_of_a_model_of_ones_own_are_kept_and_replay_without_it(here):
     assert all(not one.failures for one in Hall(here / "again").kept().values())
 
 
-def test_a_changed_model_of_ones_own_is_asked_anew(here):
-    failed = []
-    for written in (OWN_MODEL, OWN_MODEL.replace("shown = messages", "shown = 1 / 0 or messages")):
-        (here / "exam_model_mine.py").write_text(written)
 def test_calls_that_differ_in_what_is_asked_keep_their_questions_apart(here):
     """In one folder; a replay of the folder finds each, and beside the questions stands what came of them."""
     (here / "exam_model_mine.py").write_text(OWN_MODEL)
@@ -508,6 +508,10 @@ def test_calls_that_differ_in_what_is_asked_keep_their_questions_apart(here):
     assert ends == again
 
 
+def test_a_changed_model_of_ones_own_is_asked_anew(here):
+    failed = []
+    for written in (OWN_MODEL, OWN_MODEL.replace("shown = messages", "shown = 1 / 0 or messages")):
+        (here / "exam_model_mine.py").write_text(written)
         sys.modules.pop("exam_model_mine", None)  # as in the next process
         importlib.invalidate_caches()
         words = ["--engineer", "exam_model_mine:make", "--family", "small", "--roots", "1", "--decisions", "3"]
@@ -569,10 +573,6 @@ def test_equal_bytes_in_another_process_with_one_worker_or_two(alone, tmp_path):
     assert outcome(tmp_path / "two", "--jobs", "2", hash_seed="7") == alone
 
 
-@pytest.mark.ray
-@pytest.mark.slow
-def test_equal_bytes_on_a_ray_cluster(tmp_path):
-    pytest.importorskip("ray")
 def test_untold_an_exam_has_a_worker_for_each_core_unless_a_model_may_be_asked(monkeypatch):
     jobs = {}
     for cores in (1, 2, 64):
@@ -584,6 +584,10 @@ def test_untold_an_exam_has_a_worker_for_each_core_unless_a_model_may_be_asked(m
     assert jobs == {1: 1, 2: 2, 64: report.MOST_JOBS}
 
 
+@pytest.mark.ray
+@pytest.mark.slow
+def test_equal_bytes_on_a_ray_cluster(tmp_path):
+    pytest.importorskip("ray")
     few = ("--engineer", "rising", "--roots", "1")
     assert outcome(tmp_path / "one", *few, "--jobs", "1") == outcome(tmp_path / "ray", *few, "--ray")
 
@@ -859,31 +863,80 @@ def spec_of(root: int, engineer: str, **changes) -> RunSpec:
     return RunSpec.model_validate(told | changes)
 
 
+class Training(NamedTuple):
+    """What a sitting and a run must have alike."""
+
+    shares: list[list[float]]  # by stage
+    told: list[list[SliceResult]]  # by stage but the last: the figures of the report
+    end: list[float]  # success of each task in the final test
+
+
+def in_the_exam(asked: Paper, session: Session) -> Training:
+    curriculum = examined(asked, session, None, {})
+    assert isinstance(curriculum, EngineerCurriculum)
+    shares, _ = trained(asked, session, curriculum)
+    return Training(shares, [record.training_results for record in curriculum.history], session.test()[0].tolist())
+
+
+def in_a_run(run: RunLog) -> Training:
+    done = run.state.done
+    shares = [list(shares_of(dump(stage.trained_on), find_slices(find_knobs(stage.trained_on, ("*",)))).values()) for stage in done]  # fmt: skip
+    made = run.plan.trainee.make(
+        {"training": 0}, world=run.plan.world, capacity={}, exclude=held_out(run), seed=0, unit="samples"
+    )
+    made.load(done[-1].path / "checkpoint")
+    return Training(shares, [stage.report.training_results for stage in done[:-1]], made.session.test()[0].tolist())
+
+
+def held_out(run: RunLog) -> list:
+    return [run.plan.world.load(path) for path in sorted(run.path.rglob("*.cases"))]
+
+
 @pytest.mark.parametrize("root", range(4))
 @pytest.mark.parametrize("engineer", ["rising", "reader", "rules", "learnability"])
 def test_a_run_is_the_same_training_as_a_sitting(root, engineer, tmp_path):
-    sitting = sit(paper(engineer, root=root, family=ROOMY))
-    run = start(spec_of(root, engineer), tmp_path / "run")
-    shares = [list(shares_of(dump(stage.trained_on), find_slices(find_knobs(stage.trained_on, ("*",)))).values()) for stage in run.state.done]  # fmt: skip
-    assert shares == sitting.shares
-    trainee = loaded_trainee(run)
-    assert trainee.session.test()[0].tolist() == sitting.success
-    assert [stage.report.training_results for stage in run.state.done][:2] == told_in(sitting, engineer)
+    asked = paper(engineer, root=root, family=ROOMY)
+    sitting = in_the_exam(asked, Session(ROOMY, [asked.start], 3))
+    assert in_a_run(start(spec_of(root, engineer), tmp_path / "run")) == sitting
+    assert sitting.end == sit(asked).success
 
 
-def told_in(sitting: Sitting, engineer: str) -> list:
-    session = Session(ROOMY, [sitting.paper.start], 3)
-    curriculum = examined(sitting.paper, session, None, {})
-    trained(sitting.paper, session, curriculum)
-    return [record.training_results for record in curriculum.history]
+def preset(root: int, engineer: str, **suites) -> RunSpec:
+    """``exam-codes`` as it is, but for the root, the engineer, the seed of its draws and the size of the suites."""
+    written = load_spec("exam-codes").model_dump(mode="json")
+    told = {
+        "world": {"name": "exam", "options": {"family": "codes-slow", "root": root}},
+        "engineer": {"name": engineer},
+        "trainee": {"kind": "exam", "options": {"training": 0}},
+        "suites": written["suites"] | suites,
+    }
+    return RunSpec.model_validate(written | told)
 
 
-def loaded_trainee(run: RunLog):
-    plan, last = run.plan, run.state.done[-1]
-    held_out = [run.plan.world.load(path) for path in sorted(run.path.rglob("*.cases"))]
-    made = plan.trainee.make({"training": 0}, world=plan.world, capacity={}, exclude=held_out, seed=0, unit="samples")
-    made.load(last.path / "checkpoint")
-    return made
+@pytest.mark.slow
+@pytest.mark.parametrize("root", [0, 1])
+@pytest.mark.parametrize("engineer", ["rising", "fixed"])  # it moves shares, and it keeps even draws
+def test_the_preset_is_the_same_training_as_a_sitting_on_its_family(root, engineer, tmp_path):
+    asked = Paper(engineer=engineer, family=CODES, root=root)
+    sitting = in_the_exam(asked, Session(CODES, [asked.start]))
+    run = start(preset(root, engineer, test_per_slice=1), tmp_path / "run")  # so few that training asks none of them
+    assert in_a_run(run) == sitting
+    moved = len(set(map(tuple, sitting.shares))) > 1
+    assert moved == (engineer == "rising")
+    if not moved:
+        assert sit(Paper(engineer="even", family=CODES, root=root)).success == sitting.end
+
+
+@pytest.mark.slow
+def test_the_preset_differs_from_a_sitting_in_the_questions_that_it_holds_out_alone(tmp_path):
+    """Of almost 6,000, these are one or two; a sitting that holds out the same is the same training."""
+    asked = Paper(engineer="rising", family=CODES, root=0)
+    run = start(preset(0, "rising"), tmp_path / "run")
+    session = Session(CODES, [asked.start])
+    session.tasks = [HeldOut(run.plan.world, fingerprints_of(held_out(run)))]
+    found = in_a_run(run)
+    assert found == in_the_exam(asked, session)
+    assert np.mean(found.end) == pytest.approx(sit(asked).end, abs=0.02)
 
 
 def test_a_question_that_is_held_out_is_not_trained_on(tmp_path):
