@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from engineers.registry import PLAIN_ENGINEERS, own_code
-from engineers.shared.own import trusted
 from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError
@@ -23,7 +21,7 @@ from envtuning.exam.reading import Reads
 from envtuning.exam.roots import root
 from envtuning.exam.session import Start
 from envtuning.exam.sitting import BOUNDS, NEVER_ASK, SAMPLERS, Paper, Sitting, sit
-from envtuning.studies.study import begin_process, folder_name
+from envtuning.studies.study import folder_name, left_at_once, processes
 
 READS_NOTHING = ("fixed", "uniform", "schedule", "ladder", "target-only", "warm-target", "mixture", "near-uniform")
 WITHOUT_A_MODEL = (*(name for name in PLAIN_ENGINEERS if name not in READS_NOTHING), *SAMPLERS)
@@ -73,17 +71,20 @@ class Hall:
         with atomic.in_turn(self.folder):
             done = self.kept()
             waiting = [paper for paper in asked if paper.key not in done]
-            for sitting in self._carried_out(waiting, done):
-                atomic.append_line(self.folder / KEPT, sitting.model_dump(mode="json"))
-                done[sitting.paper.key] = sitting
-                ended(sitting)
+            with closing(
+                self._carried_out(waiting, done)
+            ) as carried_out:  # or its processes would outlive an interruption
+                for sitting in carried_out:
+                    atomic.append_line(self.folder / KEPT, sitting.model_dump(mode="json"))
+                    done[sitting.paper.key] = sitting
+                    ended(sitting)
         return [done[paper.key] for paper in asked]
 
-    def _carried_out(self, waiting: Sequence[Paper], done: dict[str, Sitting]) -> Iterator[Sitting]:
+    def _carried_out(self, waiting: Sequence[Paper], done: dict[str, Sitting]) -> Generator[Sitting]:
         if self.jobs == 1 and not self.ray:
             yield from (sit(paper, **self._told(paper, done.values())) for paper in waiting)
             return
-        with _workers(self.jobs, self.ray) as pool:
+        with left_at_once(_cluster() if self.ray else processes(self.jobs)) as pool:
             roots = dict.fromkeys((paper.family, paper.root) for paper in waiting)
             list(pool.map(root, *zip(*roots)))  # first, so that no two processes train the same root
             capped = [paper for paper in waiting if self.max_cost is not None and paper.engineer not in NEVER_ASK]
@@ -109,18 +110,7 @@ class Hall:
         return {"transcript": place / run / "transcript.jsonl", "limits": limits}
 
 
-@contextmanager
-def _workers(jobs: int, ray: bool) -> Iterator[Executor]:
-    if ray:
-        from envtuning.studies.on_ray import Tasks
+def _cluster() -> Executor:
+    from envtuning.studies.on_ray import Tasks
 
-        with Tasks() as cluster:
-            yield cluster
-        return
-    spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=begin_process, initargs=(trusted(),)) as pool:
-        try:
-            yield pool
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    return Tasks()

@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,16 +91,8 @@ def execute(
             do(job, observer)
             over(job)
         return
-    others = multiprocessing.active_children()
-    with _cluster(waiting) if ray else _processes(jobs) as pool:
-        try:
-            _do_at_once(waiting, len(waiting) if ray else jobs, pool, began, over)
-        except BaseException as error:
-            pool.shutdown(wait=False, cancel_futures=True)
-            if not isinstance(error, Exception):  # the study is being ended; the same command continues its runs
-                for process in set(multiprocessing.active_children()).difference(others):
-                    process.terminate()
-            raise
+    with left_at_once(_cluster(waiting) if ray else processes(jobs)) as pool:
+        _do_at_once(waiting, len(waiting) if ray else jobs, pool, began, over)
 
 
 def _do_at_once(
@@ -118,7 +111,23 @@ def _do_at_once(
             over(job)
 
 
-def _processes(count: int) -> Executor:
+@contextmanager
+def left_at_once(pool: Executor) -> Iterator[Executor]:
+    """An error does not wait for what the pool has not begun, and Ctrl-C not for what it has, either: the same command continues it."""
+    others = multiprocessing.active_children()
+    with pool:
+        try:
+            yield pool
+        except BaseException as error:
+            pool.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(error, Exception):
+                for process in set(multiprocessing.active_children()).difference(others):
+                    process.terminate()
+            raise
+
+
+def processes(count: int) -> Executor:
+    """So many, which trust what this one trusts and end with it."""
     spawned = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(count, mp_context=spawned, initializer=begin_process, initargs=(trusted(),))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import multiprocessing
 import os
 import re
 import subprocess
@@ -609,6 +610,20 @@ def test_a_killed_exam_continues(alone, words, tmp_path):
     kept.write_bytes(had.rpartition(b"\n")[0] + b'\n{"paper": {"engin')  # the last line, cut off
     assert outcome(folder, *words) == alone
     assert kept.read_bytes().startswith(had[: had.index(b"\n")])
+
+
+def test_the_processes_of_an_exam_that_is_asked_to_end_end_with_it(tmp_path):
+    def asked_to_end(sitting):
+        raise KeyboardInterrupt
+
+    before = set(multiprocessing.active_children())
+    with pytest.raises(KeyboardInterrupt):
+        Hall(tmp_path, jobs=2).sittings(papers(["once"], [SMALL], STARTS, decisions=3), asked_to_end)
+    end = time.monotonic() + 5  # a process takes longer to begin
+    while set(multiprocessing.active_children()) - before:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert len(Hall(tmp_path).kept()) == 1
 
 
 def test_a_folder_that_is_no_exam_s_is_refused(tmp_path):
