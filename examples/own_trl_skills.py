@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import torch
 from peft import LoraConfig
 from trl import GRPOConfig, GRPOTrainer
 
@@ -29,11 +30,13 @@ def train(model: str, steps: int = 20, every: int = 320, **settings: Any) -> tup
     prompts = TextPrompts(world, config)
     curriculum = EngineerCurriculum("steady", config, target=config, every=every, editable=["tasks.*.share"])
     callback = TRLCurriculumCallback(prompts, curriculum)
+    machine = {} if torch.cuda.is_available() else {"use_cpu": True, "bf16": False}  # TRL expects a GPU
     trainer = GRPOTrainer(
         model,
         reward_funcs=callback.rewards(prompts.rewards),
         args=GRPOConfig(
             **{"output_dir": "trl", "max_steps": steps, "logging_steps": 1, "model_init_kwargs": {"dtype": "auto"}}
+            | machine
             | GRPO
             | settings
         ),

@@ -41,20 +41,23 @@ def test_the_preset_runs_with_a_model_of_one_s_own(model, tmp_path, monkeypatch)
     assert "before the first stage" in ended.output
 
 
+def test_a_run_without_the_model_says_how_to_get_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(app, ["run", "small-skills"])
+    assert ended.exit_code == 1
+    said = " ".join(ended.output.split())
+    assert "there is no model in ./models/qwen2.5-coder-0.5b" in said
+    assert "`envtuning weights smollm2 --out FOLDER`" in said
+
+
 def test_the_same_tasks_and_engineer_under_a_user_s_own_trainer(model, tmp_path):
     from examples.own_trl_skills import GRPO, train
 
     preset = load_spec("small-skills")
     assert GRPO.items() <= preset.trainee.options["grpo"].items()
     assert "lora" not in preset.trainee.options  # the trainee's own adapters
-    machine = {
-        "use_cpu": True,
-        "bf16": False,
-        "report_to": "none",
-        "output_dir": str(tmp_path / "out"),
-        "disable_tqdm": True,
-    }
-    trainer, curriculum = train(str(model), 3, every=64, **machine)
+    quiet = {"report_to": "none", "output_dir": str(tmp_path / "out"), "disable_tqdm": True}
+    trainer, curriculum = train(str(model), 3, every=64, **quiet)
     assert (
         curriculum.target.model_dump()
         == make_world("small-skills").config_type.model_validate(preset.target).model_dump()

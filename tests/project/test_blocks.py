@@ -21,7 +21,8 @@ import yaml
 
 from engineers.cli import app as engineers_app
 from envtuning.cli import app as envtuning_app
-from envtuning.runs.spec import RunSpec
+from envtuning.cli.arguments import run_name
+from envtuning.runs.spec import RunSpec, load_spec, preset_names
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
@@ -144,6 +145,12 @@ def understood_file(path: str, words: list[str]) -> None:
     for word in words:
         if word.startswith("--"):
             assert f'"{word.partition("=")[0]}"' in source, f"{path} does not know {word}"
+
+
+def test_a_folder_of_a_run_is_named_as_the_command_names_it():
+    named = {run for text in PAGES.values() for run in re.findall(r"\bruns/([\w-]+)-seed0\b", text)}
+    assert {"small-corridors-steady", "small-skills-steady"} <= named
+    assert named <= {run_name(load_spec(preset)) for preset in preset_names()}
 
 
 def test_yaml_is_a_run_s_file_or_a_part_of_one():

@@ -86,8 +86,8 @@ class GRPOTrainee(Trainee):
         given = LanguageOptions(**options)
         if given.model.startswith((".", "/")) and not (Path(given.model) / "config.json").is_file():
             raise ValueError(
-                f"there is no model in {options['model']}: name a transformers folder, such as a checkpoint of the trainee lm; "
-                f"for lakes and tools, `envtuning pretrain {options['model']} --for RUN` makes a small one"
+                f"there is no model in {options['model']}: name a transformers folder. `envtuning weights smollm2 --out FOLDER` fetches a "
+                f"pretrained one, and for lakes and tools `envtuning pretrain {options['model']} --for RUN` makes a small one"
             )
         raise_unless_data(given.model, "trainee.options.model")
         named(given.reward)
