@@ -108,6 +108,20 @@ class SliceResult(_Section):
             return None
         return min(max(value, 0.0), 1.0)
 
+    def with_repeats(self) -> SliceResult:
+        """The row over all episodes, repeats too. Their halves are not kept."""
+        if self.repeats is None:
+            return self
+        first, again = self.episodes / self.played, self.repeats.episodes / self.played
+        success = self.repeats.succeeded / self.repeats.episodes
+        score = success if self.repeats.score is None else self.repeats.score
+        metrics = {
+            name: first * value + again * (score if name == "score" else success)
+            for name, value in self.metrics.items()
+        }
+        part: dict[str, Any] = {"episodes": self.played, "metrics": metrics, "halves": [], "repeats": None}
+        return self.model_copy(update=part | {"questions": None if self.questions is None else round(self.asked)})
+
     def interval(self, metric: str, z: float = 1.96) -> tuple[float, float]:
         """Wilson interval of a rate over this slice's observations."""
         return wilson(self.metrics[metric], self.observations, z)

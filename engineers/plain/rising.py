@@ -1,7 +1,7 @@
 """``rising``, ``steady`` and ``once``: the simplest rules that read what training shows.
 
 ``rising`` gives the data to slices whose score has left that of a blind guess: these are being learnt. ``steady``, the default, takes data from
-the others step by step. ``once`` reads the first stage and no other.
+the others step by step, and leaves what is learnt as much as it still lacks. ``once`` reads the first stage and no other.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from engineers.roles import SliceKnobs, find_slices, natural_key
 from engineers.tiers import Tier
 
 Results = dict[str, SliceResult]
+FEW = 20  # with fewer first visits to questions, repeats are read, too
 UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not known
 
 
@@ -66,17 +67,14 @@ class RisingEngineer(UnorderedEngineer):
         of_config = whole_slices(current)
         stages = [Stage(record, whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(of_config[piece.name], stages, report) for piece in slices}
-        parts = {
-            piece.name: self.flat_part(of_config[piece.name], stages, report) if kinds[piece.name] == "flat" else 1.0
-            for piece in slices
-        }
+        parts = {name: self.part(kind, of_config[name], stages, report) for name, kind in kinds.items()}
         none = "" if "rising" in kinds.values() else "; nothing rises, so all are drawn as in the target"
         reasons = {name: f"{kind}{as_shown(name, stages[-1], report)}{none}" for name, kind in kinds.items()}
         return shared(kinds, parts, self.kept(report), weights), reasons
 
-    def flat_part(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
-        """What a flat slice has of the data of a rising one."""
-        return self.flat
+    def part(self, kind: str, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
+        """What a slice has of the data of a rising one; a learnt one has its rehearsal besides."""
+        return {"rising": 1.0, "flat": self.flat, "learnt": 0.0}[kind]
 
     def kept(self, report: StageReport) -> float:
         """The part for rehearsal: it grows with each decision."""
@@ -113,17 +111,26 @@ class RisingEngineer(UnorderedEngineer):
 
 class SteadyEngineer(RisingEngineer):
     """As ``rising``, but no slice loses its data at once. One that has not begun looks like one that cannot be learnt. So a flat slice
-    loses half of it for each stage in a row in which it is flat, down to ``flat``, or to its success: what succeeds can be forgotten."""
+    loses half of it for each stage in a row in which it is flat, down to ``flat``, or to its success: what succeeds can be forgotten.
+    A learnt slice has a rising one's data while its success is ``learnt``, less the more it succeeds, and then its rehearsal alone."""
 
     name = "steady"
 
-    def flat_part(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
-        count = len(stages) - 1
-        while count > 0 and self.kind(piece, stages[:count], report) == "flat":
-            count -= 1
+    def part(self, kind: str, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
         last = next((stage.late[piece.name] for stage in reversed(stages) if piece.name in stage.late), None)
         success = 0.0 if last is None else last.rate(report.objective) or 0.0
-        return max(self.flat, success, 0.5 ** (len(stages) - count))
+        if kind == "learnt" and success < 1:
+            return (1 - success) / (1 - self.learnt)
+        if kind == "flat":
+            return max(self.flat, success, 0.5 ** self.stages_flat(piece, stages, report))
+        return super().part(kind, piece, stages, report)
+
+    def stages_flat(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> int:
+        """For how many stages in a row the slice has been flat."""
+        count = len(stages)
+        while count > 0 and self.kind(piece, stages[:count], report) == "flat":
+            count -= 1
+        return len(stages) - count
 
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "part": PLAIN})
@@ -154,13 +161,19 @@ class OnceEngineer(ShareRule):
 
 
 def results(record: StageRecord, report: StageReport) -> Results:
-    """What the last half of a stage showed of each slice."""
-    return {row.name: row for row in read_first(record, report.objective)}
+    """What the last half of a stage showed of each slice; all of it, if there are few first visits."""
+    few = {row.name: enough(row) for row in record.training_results if enough(row) is not row}
+    return {row.name: row for row in read_first(record, report.objective)} | few
 
 
 def whole(record: StageRecord, report: StageReport) -> Results:
     """What all of a stage showed of each slice."""
-    return results(record, report) | {row.name: row for row in record.training_results if row.episodes}
+    return results(record, report) | {row.name: enough(row) for row in record.training_results if row.episodes}
+
+
+def enough(row: SliceResult) -> SliceResult:
+    """First visits, and repeats if these are few: they measure memory, but a handful of episodes measures nothing."""
+    return row.with_repeats() if row.episodes < FEW else row
 
 
 def score_of(row: SliceResult, report: StageReport) -> float:
@@ -175,12 +188,13 @@ def as_shown(name: str, stage: Stage, report: StageReport) -> str:
     row, late = stage.whole[name], stage.late[name]
     half = " in the last half" if late.episodes < row.episodes else ""
     score = "" if row.score is None else f", score {row.score:.2f}"
-    return f": success {late.rate(report.objective) or 0.0:.2f}{half}{score} in {row.episodes} episodes"
+    episodes = "first visits" if row.repeats is not None else "episodes"
+    return f": success {late.rate(report.objective) or 0.0:.2f}{half}{score} in {row.episodes} {episodes}"
 
 
 def shared(kinds: Mapping[str, str], parts: Mapping[str, float], keep: float, weights: Mapping[str, float]) -> Parts:
-    """Learnt slices have ``keep`` of the data; the others divide the rest by their ``parts``. Slices of one kind are drawn as their weights
-    say.
+    """Learnt slices have ``keep`` of the data together, and each has its part if that is more; the others divide the rest by their parts. Slices of one kind are drawn as
+    their weights say.
 
     Where nothing rises, all are: more data would only go to what cannot be learnt.
     """
@@ -189,7 +203,11 @@ def shared(kinds: Mapping[str, str], parts: Mapping[str, float], keep: float, we
     if "rising" not in kinds.values():
         return {name: weight / sum(even.values()) for name, weight in even.items()}
     learnt = sum(even[name] for name, kind in kinds.items() if kind == "learnt")
-    others = {name: even[name] * parts[name] for name, kind in kinds.items() if kind != "learnt"}
-    left = 1.0 - keep if learnt else 1.0
-    total = sum(others.values())
-    return {name: left * others[name] / total if name in others else keep * even[name] / learnt for name in kinds}
+    wanted = {name: even[name] * parts[name] for name in kinds}
+    others = sum(wanted[name] for name, kind in kinds.items() if kind != "learnt")
+    full = (1.0 - keep if learnt else 1.0) / others
+    given = {
+        name: max(keep * even[name] / learnt, full * wanted[name]) if kind == "learnt" else full * wanted[name]
+        for name, kind in kinds.items()
+    }
+    return {name: part / sum(given.values()) for name, part in given.items()}

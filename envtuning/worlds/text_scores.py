@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-BLIND = 400  # questions of a slice from which the score of a blind guess is estimated
+BLIND = 2_000  # questions of a slice from which the score of a blind guess is estimated
 
 
 class Asked(NamedTuple):

@@ -159,6 +159,32 @@ def test_steady_keeps_what_a_flat_slice_can_lose():
     assert found["stuck"] < 0.1 * found["unseen"]
 
 
+@pytest.mark.parametrize(("success", "part"), [(0.8, 1.0), (0.85, 0.75), (0.95, 0.25)])
+def test_steady_gives_what_is_learnt_the_less_the_more_it_succeeds(success, part):
+    """A rising slice's data where success has just reached ``learnt``."""
+    found = shares("steady", report(FIRST, SECOND | {"known": (success, 1.0)}), keep=0.01)
+    assert found["known"] == pytest.approx(part * found["coming"], rel=0.02)
+
+
+def test_what_succeeds_always_is_only_rehearsed():
+    told = report(FIRST, SECOND | {"known": (1.0, 1.0)})
+    assert shares("steady", told)["known"] == pytest.approx(shares("rising", told)["known"]) == pytest.approx(0.3)
+    assert shares("steady", told, learnt=1.0)["known"] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("engineer", ["rising", "steady", "once"])
+def test_a_handful_of_first_visits_is_read_with_the_repeats(engineer):
+    """Three first visits fail where a thousand repeats succeed: the slice has few questions, and they are learnt."""
+    told = report(FIRST)
+    known = next(one for one in told.training_results if one.name == "known")
+    known.episodes, known.metrics, known.halves = 3, {"success_rate": 0.0, "score": 0.0}, []
+    known.repeats = Split(episodes=997, succeeded=990, score=0.99)
+    found = shares(engineer, told)
+    assert found["known"] == pytest.approx(shares(engineer, report(FIRST))["known"], rel=0.1)
+    known.episodes = 30
+    assert shares(engineer, told)["known"] != pytest.approx(found["known"], rel=0.1)
+
+
 def test_without_scores_success_is_read():
     told = report(FIRST, SECOND | {"coming": (0.4, 0.4), "half": (0.05, 0.5)})
     for one in (*told.training_results, *told.history[0].training_results):
@@ -255,8 +281,9 @@ def test_its_reasons_say_what_was_seen():
     assert other.reason == f"flat: success 0.00 in the last half, score 0.02 in 40 episodes; {drawn}"
     for rows in seen.values():
         rows.halves = []
+    seen["easy"].repeats = Split(episodes=60, succeeded=60, score=1.0)
     whole, _ = (change for change in asked_of_words(start, *[(start, seen)] * 3).reasons if "share" in change.path)
-    assert whole.reason == f"learnt: success 0.90, score 0.95 in 40 episodes; {drawn}"
+    assert whole.reason == f"learnt: success 0.90, score 0.95 in 40 first visits; {drawn}"
 
 
 def test_the_target_says_how_slices_of_one_kind_are_drawn():
