@@ -11,7 +11,7 @@ success and score over success alone? Besides: does the control end above the be
 the best rule that reads successes alone?
 
 Two more controls were added after the results: the mean rates of five other runs (false, but not those of any one run), and the score of an
-answer to another task of the same kind. So was ``steady``, the default engineer. None of them is part of a question.
+answer to another task of the same kind. So were ``steady``, the default engineer, and its yoked control. None of them is part of a question.
 
 The rule itself was chosen among about 35 by hand, on the roots 200 to 207 of the same families.
 """
@@ -48,7 +48,9 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "once": [{"learnt": learnt, "keep": keep, "part": part} for learnt, keep, part in product((0.2, 0.5), (0.1, 0.2, 0.3), (0.5, 1.0))],
 }  # fmt: skip
 TUNED: tuple[tuple[str, Reads], ...] = (("rising", "scores"), ("rising", "success"), ("once", "success"))
-RIVALS: tuple[tuple[str, Reads], ...] = (("steady", "scores"), ("reader", "scores"), ("reader", "success"))
+RIVALS: tuple[tuple[str, Reads], ...] = (
+    ("steady", "scores"), ("steady", "yoked"), ("reader", "scores"), ("reader", "success")
+)  # fmt: skip
 CONTROLS: tuple[Reads, ...] = ("yoked", "mean of others", "shuffled scores")
 
 

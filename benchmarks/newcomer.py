@@ -54,7 +54,7 @@ def spec() -> RunSpec:
             "stages": [{"config": config, "budget": BUDGET}, *[{"budget": BUDGET}] * (STAGES - 1)],
             "trainee": {"kind": "lm"},
             "editable": ["tasks.*.share"],
-            "suites": {"validation_per_slice": 30, "test_per_slice": 40, "validate": "last"},
+            "suites": {"validation_per_slice": 30, "test_per_slice": 160, "validate": "last"},
             "guard": {"max_drop": None},
         }
     )

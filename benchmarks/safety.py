@@ -1,11 +1,13 @@
 """Whether an engineer is safe where nobody chose it: ``python -m benchmarks.safety``.
 
-Preregistered. An engineer is compared with even draws (``uniform``), paired by seed, on thirteen grounds: the lakes' preset ``scripted``, the
-two development families of the exam and its family ``null``, eight small worlds of text (two of the examples, three that were written for this
-and on which ``steady`` was chosen with other seeds, and three on which no engineer had been played when it was chosen), and the newcomer's
-four arithmetic tasks. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and
+Preregistered. An engineer is compared with even draws (``uniform``), paired by seed, on sixteen grounds: the lakes' preset ``scripted``, the
+two development families of the exam and its family ``null``, eleven small worlds of text, and the newcomer's four arithmetic tasks. Two of the
+worlds of text are examples, and three were written for this: on these five forms of ``steady`` were compared, with other seeds. Three more had
+no part in that. The last three were written after its form was chosen, before anything was played on them. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and
 ten more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided counts as not safe. On the newcomer's tasks it
-takes thirty seeds at least, none more than 10 points below even draws, and no task given up for good. How often one of two runs of even draws ends that far below the other is stored, too (`chance_of_worst`, added after ten seeds).
+takes thirty seeds at least, none more than 10 points below even draws, and no task given up for good. How often one of two runs of even draws
+ends that far below the other is stored, too (`chance_of_worst`, added after ten seeds). The newcomer's test has 160 questions a task: it had
+40, when chance in the test was most of the spread between two runs of a seed.
 An engineer is safe if it is safe on every ground, so the levels are not corrected for their number. Nor are they for looking up to four
 times at the same ground, so a bound close to -2 should be read with care.
 
@@ -52,6 +54,9 @@ TEXTS: dict[str, tuple[str, dict[str, Any], int, int]] = {  # world, tasks, stag
     "four-counts": ("benchmarks.safety_worlds:counts", {name: {} for name in safety_worlds.counts.tasks}, 6, 1280),
     "eight-lengths": ("benchmarks.safety_worlds:lengths", {name: {} for name in safety_worlds.lengths.tasks}, 6, 1280),
     "five-sums": ("benchmarks.safety_worlds:sums", {name: {} for name in safety_worlds.sums.tasks}, 6, 1280),
+    "seven-moves": ("benchmarks.safety_worlds:moves", {name: {} for name in safety_worlds.moves.tasks}, 6, 1280),
+    "five-bits": ("benchmarks.safety_worlds:bits", {name: {} for name in safety_worlds.bits.tasks}, 6, 1280),
+    "four-days": ("benchmarks.safety_worlds:days", {name: {} for name in safety_worlds.days.tasks}, 6, 1280),
 }
 
 Ends = Callable[[str, Sequence[int]], list[float]]  # of an engineer, by seed
