@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from engineers.common_options import COMMON_FROM_FILE
 from engineers.from_file import Allowed, allowed_in
-from engineers.registry import BACKENDS, COMMON_FROM_FILE
+from engineers.registry import BACKENDS
 from engineers.shared.own import object_at
 from envtuning.trainees import KINDS, LIVE
 from envtuning.worlds.registry import WORLDS

@@ -18,9 +18,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from engineers import registry
 from engineers.engineer import Engineer
-from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob
 from engineers.proposal import Proposal
 from engineers.report import SliceResult, StageRecord, StageReport
@@ -91,17 +89,6 @@ def read_run(path: Path) -> list[StageReport]:
         raise ValueError(f"{path} {error}") from error
     except ValidationError as error:
         raise ValueError(f"{path}: {in_sentences(error, 'reports')}") from error
-
-
-def make_average(engineer: str, *, reports: str | Path, **options: Any) -> ControlledEngineer:
-    """A control: ENGINEER sees the mean outcomes of other runs, from the file ``reports``."""
-    return average(registry.named_in_a_file(engineer, options), read_run(Path(reports)))
-
-
-@reads({"permutation": PLAIN})
-def make_permuted(engineer: str, *, permutation: int = 0, **options: Any) -> ControlledEngineer:
-    """A control: ENGINEER sees its outcomes under the names of other slices, exchanged by the permutation of this number."""
-    return permuted(registry.named_in_a_file(engineer, options), permutation)
 
 
 def with_outcomes_of(run: Run, report: StageReport) -> StageReport:

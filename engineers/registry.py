@@ -10,10 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
+from engineers.common_options import COMMON_FROM_FILE, COMMON_OPTIONS
+from engineers.controls import ControlledEngineer, average, permuted, read_run
 from engineers.engineer import Engineer, as_engineer
-from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
+from engineers.from_file import PLAIN, allowed_in, not_allowed, raise_unless_allowed, reads
 from engineers.guard import Guard
 from engineers.model.context import Context, context_named
 from engineers.shared.errors import UserError
@@ -48,8 +51,8 @@ PLAIN_ENGINEERS: dict[str, str] = {
 
 # Every backend of this package. A factory takes the text after the slash and keyword options.
 BACKENDS: dict[str, str] = PLAIN_ENGINEERS | {
-    "average": "engineers.controls:make_average",
-    "permuted": "engineers.controls:make_permuted",
+    "average": "engineers.registry:make_average",
+    "permuted": "engineers.registry:make_permuted",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
     "openai": "engineers.backends.openai:make",
@@ -76,14 +79,6 @@ NEEDS_MODEL = {
 TIMED = ("openai", "gemini", "litellm", "server", "local")
 
 CONTEXT_UNLESS_GIVEN = {"human": "full"}
-
-# Options that a loop gives to every engineer; an engineer that does not take one is made without it. A file may give these to any:
-COMMON_FROM_FILE: Allowed = {
-    **dict.fromkeys(("seed", "max_attempts", "max_cost", "max_total_tokens"), PLAIN),
-    **dict.fromkeys(("space", "context"), DATA),
-}
-LOOPS_OWN = ("guard", "transcript", "ledger", "desk")
-COMMON_OPTIONS = (*COMMON_FROM_FILE, *LOOPS_OWN)
 
 POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -136,6 +131,17 @@ def named_in_a_file(name: str, options: dict[str, Any]) -> Engineer:
         return as_engineer(made)
     except TypeError as error:
         raise TypeError(f"{name!r} made {error}") from error
+
+
+def make_average(engineer: str, *, reports: str | Path, **options: Any) -> ControlledEngineer:
+    """A control: ENGINEER sees the mean outcomes of other runs, from the file ``reports``."""
+    return average(named_in_a_file(engineer, options), read_run(Path(reports)))
+
+
+@reads({"permutation": PLAIN})
+def make_permuted(engineer: str, *, permutation: int = 0, **options: Any) -> ControlledEngineer:
+    """A control: ENGINEER sees its outcomes under the names of other slices, exchanged by the permutation of this number."""
+    return permuted(named_in_a_file(engineer, options), permutation)
 
 
 def _without_unused(name: str, factory: Callable[..., Engineer], options: dict[str, Any]) -> dict[str, Any]:
@@ -193,13 +199,6 @@ def own_code(name: str) -> str:
     if ":" in backend:
         _imported(backend)
     return code_of(name)
-
-
-def require_common(engineer: str, unused: Mapping[str, Any]) -> None:
-    """Raise ``TypeError`` unless the options that an engineer does not take are ``COMMON_OPTIONS``."""
-    strangers = sorted(unused.keys() - set(COMMON_OPTIONS))
-    if strangers:
-        raise TypeError(f"{engineer} has no option {', '.join(strangers)}")
 
 
 def available() -> dict[str, str]:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from engineers.common_options import COMMON_OPTIONS
 from engineers.engineer import Engineer
 from engineers.model.engineer import ModelEngineer
-from engineers.registry import COMMON_OPTIONS
 
 
 def engineer_on(chat_type: Callable[..., Any], model: Any, options: dict[str, Any]) -> Engineer:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from engineers.common_options import require_common
 from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed
 from engineers.guard import NO_GUARD, Guard
@@ -33,7 +34,6 @@ from engineers.model.replies import ReplyError, encodable, without_thoughts
 from engineers.model.transcript import Exchange, Transcript, now
 from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact
-from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.report_check import raise_unless_about
 from engineers.space import Space, checked_space

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from engineers.common_options import require_common
 from engineers.engineer import Engineer
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get_or_none, with_values, without_noise
 from engineers.plain.shares import with_least
 from engineers.proposal import Change, Proposal
-from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.report_check import raise_unless_about
 from engineers.roles import SliceKnobs, role_of, some_share_of

@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -124,12 +123,6 @@ class RunLog:
 
     def __repr__(self) -> str:
         return f"RunLog({str(self.path)!r})"
-
-    def _repr_html_(self) -> str:
-        """The run's tables in a notebook. ``show`` is imported here because it imports this module."""
-        shown = import_module("envtuning.show.console").as_html(self)
-        assert isinstance(shown, str)
-        return shown
 
     @property
     def name(self) -> str:

@@ -16,8 +16,9 @@ from pydantic import (
     model_validator,
 )
 
+from engineers.common_options import COMMON_OPTIONS, LOOPS_OWN
 from engineers.knobs import KnobError, dump, validated
-from engineers.registry import COMMON_OPTIONS, DEFAULT_ENGINEER, LOOPS_OWN
+from engineers.registry import DEFAULT_ENGINEER
 from engineers.shared import own
 from envtuning.runs.reading import storable, without_secrets
 from envtuning.runs.transitions import Rule

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -24,7 +23,6 @@ from envtuning.show.pace import Pace
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, if the output is not a terminal
-HTML_WIDTH = 160
 KEPT = "kept"
 IN_TRAINING = "*"  # after the rates of a stage that was not validated
 DATA_LINES = 4  # of a stage, where its table has no room for its slices
@@ -299,24 +297,6 @@ def summary(run: RunLog) -> Group:
         whole = Text(lines, no_wrap=False, overflow="fold")  # a console that does not break lines would cut them
         parts.append(Panel(whole, title="what went wrong and was survived", title_align="left", expand=False))
     return Group(*parts)
-
-
-def as_html(run: RunLog) -> str:
-    """The summary for a notebook."""
-    paper = Console(
-        record=True,
-        file=StringIO(),
-        force_jupyter=False,  # in a notebook Rich would display what is printed here, too
-        width=HTML_WIDTH,
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
-    paper.print(Text(str(run.path), "bold"))
-    paper.print(summary(run))
-    return paper.export_html(
-        inline_styles=True, code_format='<pre style="line-height:1.2;overflow-x:auto">{code}</pre>'
-    )
 
 
 class ConsoleObserver(Observer):

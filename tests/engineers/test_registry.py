@@ -9,6 +9,7 @@ import pytest
 
 import engineers
 from engineers import Engineer, UnknownEngineer, available, registry
+from engineers.common_options import COMMON_OPTIONS, require_common
 from engineers.plain.fixed import FixedEngineer
 from engineers.shared.extras import require
 from engineers.tiers import Tier
@@ -148,7 +149,7 @@ def own(monkeypatch, tmp_path):
 
 
 def test_the_common_options_are_those_of_this_test():
-    assert set(COMMON) == set(registry.COMMON_OPTIONS)
+    assert set(COMMON) == set(COMMON_OPTIONS)
 
 
 @pytest.mark.parametrize("place", ["make", "paced", "mute/of me", "deaf", "Plain", "Paced", "Bare"])
@@ -225,9 +226,9 @@ def test_a_missing_extra_names_its_install_command(monkeypatch, name, module, ex
 
 
 def test_what_is_not_common_is_said_to_be_none_of_an_engineers_options():
-    registry.require_common("Mine", COMMON)
+    require_common("Mine", COMMON)
     with pytest.raises(TypeError, match=r"^Mine has no option pace, sede$"):
-        registry.require_common("Mine", COMMON | {"sede": 1, "pace": 2})
+        require_common("Mine", COMMON | {"sede": 1, "pace": 2})
 
 
 def test_one_missing_module_is_missing():

@@ -170,7 +170,8 @@ def making(monkeypatch):
         "envtuning.trainees.language.tasks.tasks_of", lambda *given: made.update(tasks=given) or "tasks"
     )
     monkeypatch.setattr(
-        "envtuning.trainees.language.workers.WorkerGroup", lambda options, **named: made.update(group=named) or "group"
+        "envtuning.trainees.language.workers.WorkerGroup",
+        lambda kind, options, **named: made.update(group=named) or "group",
     )
     return made
 

@@ -91,13 +91,15 @@ def test_rank_0_answers_until_the_loop_says_stop_and_tells_what_was_raised(ranks
     assert (kind, type(error), str(error)) == ("raised", ValueError, "no weights")
 
 
-def test_a_trainee_of_a_group_is_made_without_another_group(ranks, monkeypatch):
+def test_a_trainee_of_a_group_is_made_without_another_group(ranks):
     made = []
-    monkeypatch.setattr(
-        "envtuning.trainees.language.trainee.GRPOTrainee", lambda **given: made.append(given) or "trainee"
-    )
+
+    def kind(**given):
+        made.append(given)
+        return "trainee"
+
     worker = ranks(1, 0)
-    worker.make(trusted=frozenset({"mine"}), options={"model": "m", "processes": 2}, world="lakes", seed=1)
+    worker.make(kind, trusted=frozenset({"mine"}), options={"model": "m", "processes": 2}, world="lakes", seed=1)
     assert "mine" in trusted()  # as in the loop's process
     assert worker.trainee == "trainee"
     assert made == [{"model": "m", "processes": 2, "world": "lakes", "seed": 1, "within_group": True}]

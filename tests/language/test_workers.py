@@ -16,6 +16,7 @@ import pytest
 
 from engineers.shared import own
 from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.trainee import GRPOTrainee
 from envtuning.trainees.language.workers import RemoteChat, RemotePolicy, WorkerGroup, WorkerLost, command
 from tests.lazily import needed
 
@@ -183,7 +184,7 @@ def test_a_group_is_started_with_a_key_of_its_own_and_then_made(monkeypatch):
     monkeypatch.setattr(WorkerGroup, "_accepted", lambda self, listener: called.append(listener.address) or Line())
     monkeypatch.setattr(WorkerGroup, "call", lambda self, *given, **named: called.append((given, named)))
     options = LanguageOptions(model="m", processes=2)
-    groups = [WorkerGroup(options, world="lakes", seed=1) for _ in range(2)]
+    groups = [WorkerGroup(GRPOTrainee, options, world="lakes", seed=1) for _ in range(2)]
     for group, (command_line, environment, stdin) in zip(groups, started, strict=True):
         assert command_line == command(options)
         assert environment["ENVTUNING_WORKERS_ADDRESS"] == os.path.join(group.folder.name, "line")
@@ -192,7 +193,10 @@ def test_a_group_is_started_with_a_key_of_its_own_and_then_made(monkeypatch):
         assert stdin == subprocess.DEVNULL
         group.folder.cleanup()
     assert started[0][1]["ENVTUNING_WORKERS_KEY"] != started[1][1]["ENVTUNING_WORKERS_KEY"]
-    made = ("make",), {"trusted": own.trusted(), "options": options.model_dump(), "world": "lakes", "seed": 1}
+    made = (
+        ("make", GRPOTrainee),
+        {"trusted": own.trusted(), "options": options.model_dump(), "world": "lakes", "seed": 1},
+    )
     assert called == [
         os.path.join(groups[0].folder.name, "line"),
         made,
@@ -215,7 +219,7 @@ def test_nobody_without_the_key_gets_the_line(monkeypatch):
 
     monkeypatch.setattr(WorkerGroup, "_accepted", accepted)
     monkeypatch.setattr(WorkerGroup, "call", lambda self, *given, **named: None)
-    WorkerGroup(LanguageOptions(model="m", processes=2)).folder.cleanup()
+    WorkerGroup(GRPOTrainee, LanguageOptions(model="m", processes=2)).folder.cleanup()
     assert refused == [True]
 
 

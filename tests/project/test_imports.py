@@ -1,6 +1,7 @@
 """Who imports whom, and what an import may load: each package in a fresh interpreter, and its source text."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
@@ -79,12 +80,22 @@ def imported_at_any_time(node):
         yield from imported_at_any_time(child)
 
 
+def named_in_strings(node):
+    """What may be a module: ``package.module``, or ``package.module:object``."""
+    texts = [
+        child.value for child in ast.walk(node) if isinstance(child, ast.Constant) and isinstance(child.value, str)
+    ]
+    return {found[1] for text in texts if (found := re.fullmatch(r"(\w+(?:\.\w+)+)(:\w+)?", text))}
+
+
 def circle_of(modules):
-    """Modules that reach each other by imports, first and last the same; none where there is no circle.
+    """Modules that reach each other by imports or by names in strings, first and last the same; none where there is no circle.
 
     Of ``from package.module import name`` only the longest part that is a module counts, not the packages around it.
     """
-    return circle_in(graph_of(modules))
+    by_string = {name: named_in_strings(ast.parse(path.read_text())) for name, path in modules.items()}
+    imported = graph_of(modules)
+    return circle_in({name: imported[name] | (by_string[name] & modules.keys()) - {name} for name in modules})
 
 
 def graph_of(modules):
@@ -106,7 +117,10 @@ def circle_in(graph):
 
 
 def packages_of(package):
-    """The graph of the packages directly below this one; its own files, which all may use, are left out."""
+    """The graph of the packages directly below this one; its own files, which all may use, are left out.
+
+    A table of names in strings, such as ``KINDS`` of the trainees, may name what is in a package that builds on its own.
+    """
     modules = modules_of(package)
     inner = {name for name, path in modules.items() if path.name == "__init__.py" and name.count(".") == 1}
     graph = {name: set() for name in inner}
@@ -142,6 +156,8 @@ def test_a_circle_of_imports_is_seen(tmp_path, monkeypatch):
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ring.second import late"
     )
     assert circle_of(modules_of("ring")), "for annotations alone is a circle all the same"
+    (tmp_path / "ring" / "fourth.py").write_text("LATE = 'ring.second:late'")
+    assert circle_of(modules_of("ring")), "a name in a string is an import later"
 
 
 def test_a_circle_of_packages_is_seen(tmp_path, monkeypatch):

@@ -64,7 +64,13 @@ class GRPOTrainee(Trainee):
             from envtuning.trainees.language.workers import WorkerGroup
 
             self.group = WorkerGroup(
-                self.options, world=world, capacity=dict(capacity or {}), exclude=tuple(exclude), seed=seed, unit=unit
+                GRPOTrainee,
+                self.options,
+                world=world,
+                capacity=dict(capacity or {}),
+                exclude=tuple(exclude),
+                seed=seed,
+                unit=unit,
             )
             return
         from envtuning.trainees.language.learner import Learner

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Client, Connection
 from typing import Any
 
@@ -13,7 +14,8 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 
 from engineers.shared.own import trust
-from envtuning.trainees.language.workers import ADDRESS, KEY, PLACES, StretchStopped
+from envtuning.trainees.base import Trainee
+from envtuning.trainees.language.connection import ADDRESS, KEY, PLACES, StretchStopped
 
 
 class Worker:
@@ -44,12 +46,12 @@ class Worker:
         broadcast_object_list(told)
         return told[0]
 
-    def make(self, *, trusted: frozenset[str], options: dict[str, Any], **trainee: Any) -> None:
+    def make(
+        self, kind: Callable[..., Trainee], *, trusted: frozenset[str], options: dict[str, Any], **trainee: Any
+    ) -> None:
         """Make the trainee; this process trusts the same modules as the loop's."""
         trust(trusted)
-        from envtuning.trainees.language.trainee import GRPOTrainee
-
-        self.trainee = GRPOTrainee(**trainee, **options, within_group=True)
+        self.trainee = kind(**trainee, **options, within_group=True)
 
     def train(self, config: Any, budget: int, *, seed: int) -> Any:
         return self.trainee.train(config, budget, seed=seed, on_iteration=self._tell)

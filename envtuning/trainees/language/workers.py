@@ -18,24 +18,19 @@ from typing import Any
 
 from engineers.model.chat import Completion, Message
 from engineers.shared.own import trusted
-from envtuning.trainees.base import WorkerLost
+from envtuning.trainees.base import Trainee, WorkerLost
+from envtuning.trainees.language.connection import ADDRESS, KEY, PLACES
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.privates.multiprocessing import limit_waiting
 
-ADDRESS, KEY = "ENVTUNING_WORKERS_ADDRESS", "ENVTUNING_WORKERS_KEY"
-PLACES = "ENVTUNING_WORKERS_PATH"  # the loop's import path, so that the workers find the same modules
 START_LIMIT = 600  # seconds until the group must have connected: loading a large model takes minutes
 Told = Callable[[Any], None]
 
 
-class StretchStopped(RuntimeError):
-    """The loop has stopped this stretch of training. It is defined here because the loop cannot unpickle a class of a worker's main module."""
-
-
 class WorkerGroup:
-    """The loop's end of the connection. Every method of the workers' trainee can be called by its name."""
+    """The loop's end of the connection. Every method of the workers' trainee, which is of this kind, can be called by its name."""
 
-    def __init__(self, options: LanguageOptions, **trainee: Any) -> None:
+    def __init__(self, kind: Callable[..., Trainee], options: LanguageOptions, **trainee: Any) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="workers-")
         key = secrets.token_bytes(16)
         address = os.path.join(self.folder.name, "line")
@@ -43,7 +38,7 @@ class WorkerGroup:
             told = {ADDRESS: address, KEY: key.hex(), PLACES: json.dumps(sys.path)}
             self.process = subprocess.Popen(command(options), env=os.environ | told, stdin=subprocess.DEVNULL)
             self.line = self._accepted(listener)
-        self.call("make", trusted=trusted(), options=options.model_dump(), **trainee)
+        self.call("make", kind, trusted=trusted(), options=options.model_dump(), **trainee)
 
     def _accepted(self, listener: Listener) -> Connection:
         """The connection, when rank 0 has opened it. Raises ``WorkerLost`` if the group dies or stays silent."""

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import xml.etree.ElementTree as ET
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import envtuning.loop.session
 from envtuning.loop import run as loop
@@ -20,7 +15,6 @@ from envtuning.runs.state import TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
 from envtuning.runs.transitions import Reached
 from envtuning.seeds import derive
-from envtuning.show.console import HTML_WIDTH, summary
 from envtuning.trainees import TraineeKind
 from envtuning.trainees.scripted import ScriptedTrainee, difficulty, solve_chance
 from envtuning.worlds.lakes.world import LakeWorld
@@ -69,19 +63,6 @@ def test_every_stage_begins_from_the_checkpoint_on_the_disk_interrupted_or_not(r
     loop.start(spec_of({}, {"config": "engineer"}, {"config": "engineer"}), tmp_path / "run")
     assert [call[1] for call in recorder.calls if call[0] == "load"] == ["start", "00", "01", "00", "02"]
     assert recorder.calls[-1] == ("close",)
-
-
-def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
-    run = loop.start(spec_of({"budget": 3000}), tmp_path / "<run>")
-    page = ET.fromstring(run._repr_html_())
-    text = "".join(page.itertext())
-    assert str(run.path) in text
-    paper = StringIO()
-    Console(file=paper, width=HTML_WIDTH, markup=False, emoji=False, highlight=False).print(summary(run))
-    assert paper.getvalue().strip() in text
-    alone = "import sys; from envtuning.runs.log import RunLog; print(RunLog.open(sys.argv[1])._repr_html_())"
-    shown = subprocess.run([sys.executable, "-c", alone, run.path], capture_output=True, encoding="utf-8", check=True)
-    assert shown.stdout.strip() == run._repr_html_().strip()  # with nothing imported but the folder, as in a notebook
 
 
 def test_a_rule_that_never_holds_ends_with_the_budget_and_says_what_was_missing(recorder, tmp_path):

@@ -296,14 +296,6 @@ def test_without_an_engineer_nothing_is_told_of_one(tmp_path, capsys):
     assert "engineer" not in capsys.readouterr().out
 
 
-def test_a_page_in_a_notebook_has_the_same_words_without_colours(run):
-    html = shown.as_html(run)
-    assert "[b]none[/b] :warning:" in html
-    assert "$0.0000" in html
-    assert " color: " not in html
-    assert html.startswith('<pre style="line-height:1.2;overflow-x:auto"><span style="font-weight: bold">')
-
-
 def test_an_error_is_one_line_on_the_error_stream(capsys):
     print_error("error", "[x] " + "y" * 300)
     out, err = capsys.readouterr()

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
-from engineers.registry import COMMON_OPTIONS
+from engineers.common_options import COMMON_OPTIONS
 from envtuning.cli.studies import seeds_of
 from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
