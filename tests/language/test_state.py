@@ -219,7 +219,7 @@ def test_the_small_model_has_1_2_million_parameters():
 def test_replies_of_equal_groups_are_left_out_and_the_mean_is_over_all(advantages, kept, loss, part, monkeypatch):
     from trl import GRPOTrainer
 
-    from envtuning.trainees.privates.trl import SignalTrainer
+    from envtuning.trainees.language.trainers import SignalTrainer
 
     seen = []
     monkeypatch.setattr(

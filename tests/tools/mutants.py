@@ -193,6 +193,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/language/test_state.py",
         "tests/language/test_learner.py",
     ),
+    "envtuning/trainees/language/trainers.py": (
+        "tests/language/test_state.py",
+        "tests/language/test_learner.py",
+    ),
     "envtuning/trainees/language/small.py": ("tests/language/test_state.py",),
     "envtuning/trainees/language/state.py": (
         "tests/language/test_state.py",

@@ -30,7 +30,8 @@ from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import Played, refilled, rollout
 from envtuning.trainees.language.state import base_digest, load_state, save_state
 from envtuning.trainees.language.tasks import Turns
-from envtuning.trainees.privates.trl import PromptOnceTrainer, SignalTrainer, begin_stretch
+from envtuning.trainees.language.trainers import PromptOnceTrainer, SignalTrainer
+from envtuning.trainees.privates.trl import begin_stretch
 from envtuning.trainees.process_state import random_state_kept, set_threads
 from envtuning.worlds.text_player import Messages
 
