@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from envtuning.trainees.language.options import LanguageOptions
-from envtuning.trainees.language.rollouts import refilled
+from envtuning.trainees.language.rollouts import refilled, rollout
 from tests.language.conftest import QUICK
 from tests.language.half_dull import CONFIG, WORLD
 from tests.lazily import Lazy, needed
@@ -117,18 +119,32 @@ def trained(tiny, refill, grpo=None, **options):
 
 @pytest.fixture(scope="module")
 def histories(tiny):
-    found = []
-    for refill in (0, 3):
+    """By refill: the metrics of each step, its tally, and all conversations that were played until its end."""
+    found = {}
+    for refill in (0, 1, 3):
         one, rows = trained(tiny, refill)
-        tallies: list = []
-        history = one.train(rows, seed=1, on_iteration=lambda step, tallies=tallies: tallies.append(step["outcomes"]))
-        found.append((history, tallies))
+        played: list = []
+        told: list = []
+
+        def watched(policy, prompts, *others, played=played):
+            replies = rollout(policy, prompts, *others)
+            played += zip(prompts, replies["prompt_ids"], replies["completion_ids"], strict=True)
+            return replies
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("envtuning.trainees.language.learner.rollout", watched)
+            history = one.train(
+                rows,
+                seed=1,
+                on_iteration=lambda step, played=played, told=told: told.append((step["outcomes"], list(played))),
+            )
+        found[refill] = (history, [tally for tally, _ in told], [conversations for _, conversations in told])
         one.close()
     return found
 
 
 def test_more_groups_have_a_signal_and_every_reply_is_charged(histories):
-    (without, counted), (filled, played) = histories
+    (without, counted, _), (filled, played, _) = histories[0], histories[3]
     assert sum(step.get("equal_groups", 0) for step in without) > 0.1 * len(without)
     assert sum(step.get("equal_groups", 0) for step in filled) < 0.5 * sum(
         step.get("equal_groups", 0) for step in without
@@ -141,9 +157,36 @@ def test_more_groups_have_a_signal_and_every_reply_is_charged(histories):
     assert sum(step["generated_tokens"] for step in filled) > sum(step["trained_tokens"] for step in filled)
 
 
+def test_tokens_are_those_of_all_that_was_played(histories):
+    for history, _, played in histories.values():
+        tokens = sum(len(prompt) + len(reply) for _, prompt, reply in played[-1])
+        assert sum(step["tokens"] for step in history) == tokens
+
+
+def test_each_reply_is_counted_for_the_task_of_its_question(histories):
+    for _, tallies, played in histories.values():
+        for at, tally in enumerate(tallies):
+            before = len(played[at - 1]) if at else 0
+            asked = Counter(messages[-1]["content"].split()[0] for messages, *_ in played[at][before:])
+            counted = Counter()
+            for counts in (tally.first, tally.repeats):
+                counted.update({task: one.episodes for task, one in counts.items()})
+            assert counted == asked
+            assert all(not counts.successes for task, counts in tally.first.items() if task == "dull")
+    assert sum(tally.first["some"].successes for tally in histories[3][1] if "some" in tally.first) > 0
+
+
+def test_no_batch_plays_more_than_its_own_share_of_further_prompts(histories):
+    prompts, group = 4, QUICK["num_generations"]
+    for refill, (history, *_) in histories.items():
+        assert all(step["samples"] <= (1 + refill) * prompts * group for step in history)
+    at_the_cap = [step for step in histories[1][0] if step["samples"] == 2 * prompts * group]
+    assert any(step["equal_groups"] > 0 for step in at_the_cap)  # it would have gone on
+
+
 def test_the_log_tells_the_tokens_for_each_group_with_a_signal(histories):
     """From what a run logs: ``generated_tokens``, and the part of groups without a signal of each batch."""
-    for history, _ in histories:
+    for history, *_ in histories.values():
         batches = [step for step in history if "equal_groups" in step]
         informative = sum(4 * (1 - step["equal_groups"]) for step in batches)
         assert informative == round(informative) > 0
