@@ -15,6 +15,12 @@ def require(*modules: str, extra: str) -> None:
         )
 
 
+def needs(what: str, error: ImportError, extra: str = "rllib") -> ModuleNotFoundError:
+    """The error for an import that failed because an extra is missing; by default the extra of loop and RLlib."""
+    missing = (error.name or str(error)).partition(".")[0]
+    return ModuleNotFoundError(f"{what} needs {missing}: {how_to_install(extra)}", name=error.name)
+
+
 def how_to_install(extra: str) -> str:
     return f'pip install "mapf-frozenlake[{extra}]", or in a checkout pip install -e ".[{extra}]"'
 

@@ -71,7 +71,7 @@ def exam(
             pulse.now("PyTorch is loaded")
             from envtuning.cli import exam_report
     except ImportError as error:
-        from envtuning.extras import needs
+        from engineers.shared.extras import needs
 
         raise needs("envtuning exam", error, "exam") from error
     if words:

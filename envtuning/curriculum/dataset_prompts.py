@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from engineers.shared.extras import needs
 from envtuning.errors import SpecError
-from envtuning.extras import needs
 
 if TYPE_CHECKING:
     import datasets

@@ -10,7 +10,7 @@ import numpy as np
 from engineers.knobs import Knob, get_or_none
 from engineers.report import StageRecord
 from engineers.roles import WHOLE, role_of
-from envtuning.extras import needs
+from engineers.shared.extras import needs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,12 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
+from engineers.shared.extras import needs
 from envtuning.curriculum.apply import Apply, apply_config
 from envtuning.curriculum.curriculum import Config, Curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.curriculum.wrappers import attached
 from envtuning.errors import RunError, SpecError
-from envtuning.extras import needs
 from envtuning.outcomes import Outcome
 
 try:

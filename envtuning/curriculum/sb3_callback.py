@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from engineers.shared.extras import needs
 from envtuning.curriculum.apply import Apply, apply_config, config_below
 from envtuning.curriculum.curriculum import Config, as_curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.curriculum.old_episodes import OldEpisodes
 from envtuning.curriculum.wrappers import Given, attached
-from envtuning.extras import needs
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback

@@ -12,10 +12,10 @@ from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, Protocol
 
 from engineers.roles import WHOLE
+from engineers.shared.extras import needs
 from envtuning.curriculum.curriculum import Curriculum, as_curriculum
 from envtuning.curriculum.wrappers import Given
 from envtuning.errors import RunError, SpecError
-from envtuning.extras import needs
 from envtuning.outcomes import Outcome, further_replies
 
 try:

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from engineers.knobs import dump
+from engineers.shared.extras import needs
 from engineers.shared.sentences import in_sentences
-from envtuning.extras import needs
 from envtuning.worlds.world import World
 
 try:

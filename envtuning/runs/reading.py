@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from engineers.shared.extras import needs
 from engineers.shared.untrusted import NotReadable
-from envtuning.extras import needs
 
 try:
     import yaml

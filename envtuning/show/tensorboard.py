@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from engineers.shared.extras import needs
 from envtuning import atomic
-from envtuning.extras import needs
 from envtuning.outcomes import Tally
 from envtuning.runs.log import RunLog
 from envtuning.trainees.base import OUTCOMES

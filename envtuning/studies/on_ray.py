@@ -14,8 +14,8 @@ from typing import Any
 
 from engineers.shared import own
 from engineers.shared.current_folder import import_nothing_from_here
+from engineers.shared.extras import needs
 from envtuning.errors import RunError, SpecError
-from envtuning.extras import needs
 from envtuning.runs.spec import TraineeSpec
 from envtuning.trainees import TraineeKind
 from envtuning.trainees.rllib.ray_session import start_ray

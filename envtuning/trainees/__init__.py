@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from engineers.from_file import allowed_in, raise_unless_allowed
+from engineers.shared.extras import needs
 from engineers.shared.own import chosen, object_at
 from engineers.shared.sentences import in_sentences
 from envtuning.errors import SpecError
-from envtuning.extras import needs
 from envtuning.trainees.base import Trainee, WorkerLost, trainee_class
 from envtuning.worlds.registry import DEFAULT_WORLD, make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field, create_model
 
-from envtuning.extras import needs
+from engineers.shared.extras import needs
 from envtuning.worlds.text_world import Asked, Task, TaskKnobs, TextWorld
 
 QUESTIONS = 2**31  # indices of a dataset's questions; ``size`` does not limit a dataset that makes questions one by one

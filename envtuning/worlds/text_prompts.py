@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from envtuning.extras import needs
+from engineers.shared.extras import needs
 from envtuning.seeds import derive
 from envtuning.worlds.text_world import Asked, TextWorld, answer_in, ask, judged
 from envtuning.worlds.world import Cases

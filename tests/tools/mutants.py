@@ -142,7 +142,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/show/tensorboard.py": ("tests/envtuning/show/test_tensorboard.py",),
     "envtuning/show/page": ("tests/envtuning/show", "tests/envtuning/cli/test_cli.py"),
-    "envtuning/extras.py": ("tests/envtuning/cli/test_cli.py",),
     "envtuning/__main__.py": ("tests/project/test_base_help.py", "tests/envtuning/cli/test_cli.py"),
     "envtuning/__init__.py": ("tests/project/test_imports.py",),
     "envtuning/studies": (

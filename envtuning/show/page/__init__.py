@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypedDict
 
 from engineers.shared.counts import money
+from engineers.shared.extras import needs
 from envtuning import atomic
-from envtuning.extras import needs
 from envtuning.runs import checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import COMPARISON
