@@ -11,7 +11,6 @@ def test_where_nothing_is_said_all_tasks_are_drawn_alike_with_the_tools_own_mess
     assert BFCLConfig().model_dump() == {
         "slices": {split: {"share": 1.0} for split in SPLITS},
         "tools": dict.fromkeys(TOOL_CLASSES, 1.0),
-        "min_turns": 1,
         "max_turns": 8,
         "feedback": "standard",
         "hints": {},
@@ -36,7 +35,6 @@ def config(path, value):
     [
         ("share", (0.0, 1.0), (-1e-9, 1 + 1e-9, float("nan"))),
         ("tools.MathAPI", (0.0, 1.0), (-1e-9, 1 + 1e-9, float("nan"))),
-        ("min_turns", (1, 8), (0, 9)),
         ("max_turns", (1, 8), (0, 9)),
         ("hints.cd: {}", ("", "x" * 400), ("x" * 401,)),
         ("pool_size", (0, 320), (-1, 321)),
@@ -54,12 +52,6 @@ def test_a_field_takes_what_is_within_its_bounds(path, allowed, refused):
             config(path, value)
 
 
-def test_a_stage_of_tasks_of_one_length_is_a_stage():
-    assert BFCLConfig(min_turns=3, max_turns=3).max_turns == 3
-    with pytest.raises(ValidationError, match="min_turns=4 is more than max_turns=3: lower it"):
-        BFCLConfig(min_turns=4, max_turns=3)
-
-
 def test_a_config_is_not_changed_once_it_is_made():
     with pytest.raises(ValidationError, match="frozen"):
-        BFCLConfig().min_turns = 2
+        BFCLConfig().max_turns = 2

@@ -58,9 +58,6 @@ class BFCLConfig(_Frozen):
         default_factory=lambda: dict.fromkeys(TOOL_CLASSES, 1.0),
         description="Weight of each tool class in the data.",
     )
-    min_turns: int = Field(
-        1, ge=1, le=8, description="Smallest number of turns of a task.", json_schema_extra={"role": "none"}
-    )
     max_turns: int = Field(
         8, ge=1, le=8, description="Largest number of turns of a task.", json_schema_extra={"role": "none"}
     )
@@ -108,6 +105,4 @@ class BFCLConfig(_Frozen):
     def _can_be_drawn(self) -> BFCLConfig:
         if not any(piece.share > 0 for piece in self.slices.values()):
             raise ValueError("every share is 0: give at least one split a share")
-        if self.min_turns > self.max_turns:
-            raise ValueError(f"min_turns={self.min_turns} is more than max_turns={self.max_turns}: lower it")
         return self

@@ -21,9 +21,7 @@ def fitting(
     return [
         task
         for task in cut.tasks(package, subset, splits)
-        if task.scenario not in excluded
-        and config.min_turns <= task.turns <= config.max_turns
-        and weight_of(task, config) > 0
+        if task.scenario not in excluded and task.turns <= config.max_turns and weight_of(task, config) > 0
     ]
 
 
@@ -46,8 +44,8 @@ class TaskPool:
         self._tasks = fitting(package, cut, "train", config, excluded)
         if not self._tasks:
             raise InfeasibleConfig(
-                f"no training task has {config.min_turns} to {config.max_turns} turns, a split with a share and tools with a weight: "
-                "widen the turns, or give more splits and tools weight"
+                f"no training task has at most {config.max_turns} turns, a split with a share and tools with a weight: "
+                "allow more turns, or give more splits and tools weight"
             )
         by_split: dict[str, float] = {}
         for task in self._tasks:
