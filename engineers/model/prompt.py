@@ -7,7 +7,7 @@ Every text passes ``scrub`` before it is sent: no keys, no file paths, no enviro
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -163,23 +163,57 @@ def _words(
     """All that the templates may tell."""
     shown = ShownConfigs(answer_format, report.config)
     told = report.target if context.target else {}
-    now, objective = report.records()[-1], report.objective
-    weights, told_stages = shown.weights(report.target), [*material.history[::-1], now]
-    stages = figures.by_stage(told_stages, objective, weights)
-    asked = shown.asked()
-    every_stage = report.records()
-    slices = dict.fromkeys([*asked, *(row.name for stage in every_stage for row in stage.training_results)])
-    past = every_stage if context.history != "none" else [now]
-    starved = figures.starved(past, objective) if context.metrics else []
-    where, quarters = figures.quarters(report.training, objective)
-    several_kinds = len({kind for stage in told_stages for row in stage.results for kind in row.failures}) > 1
-    stats, alike = split_stats(material.environment_stats, asked)
+    stages = [*material.history[::-1], report.records()[-1]]  # that the prompt tells, the oldest first
     return {
         "context": context,
+        "summary": summary,
+        "target": told,
+        "target_words": report.target_words if context.target else "",
+        "fixed": shown.fixed(told) if told else "",
+        "now": stages[-1],
+        "history": stages[:-1],
+        "earlier": [stage.stage for stage in stages[:-1]],
+        "splits": material.splits,
+        "behaviour": material.behaviour,
+        "cases": _with_places(material.cases),
+        **_as_reported(report),
+        **_of_results(report, context, stages, shown),
+        **_of_outcomes(report, context, stages, shown, material),
+        **_of_the_answer(answer_format, space, shown, told),
+        **_functions(report, context, stages, shown, material, told),
+    }
+
+
+def _as_reported(report: StageReport) -> dict[str, Any]:
+    return {
         "stage": report.stage,
         "objective": in_words(report.objective),
         "environment": report.environment,
         "results": report.results,
+        "training": report.training,
+        "outcomes_in_words": report.outcomes_in_words,
+        "score_in_words": report.score_in_words,
+        "own_config_results": report.own_config_results,
+        "trainee": report.trainee,
+        "meanings": _occurring(report),
+        "cost": report.cost,
+        "rounds_left": report.rounds_left,
+        "budget_left": report.budget_left,
+        "unit": report.unit,
+        "incidents": report.incidents,
+    }
+
+
+def _of_results(
+    report: StageReport, context: Context, told: Sequence[StageRecord], shown: ShownConfigs
+) -> dict[str, Any]:
+    """The course of the run: figures over all slices, and what was trained on too little."""
+    objective, weights = report.objective, shown.weights(report.target)
+    stages = figures.by_stage(told, objective, weights)
+    past = report.records() if context.history != "none" else [told[-1]]
+    starved = figures.starved(past, objective) if context.metrics else []
+    where, quarters = figures.quarters(report.training, objective)
+    return {
         "together": figures.overall(report.results, objective, weights) if len(report.results) > 1 else None,
         "stages": stages,
         "gain": figures.typical_gain(stages) if len(stages) > 1 else 0.0,
@@ -187,61 +221,79 @@ def _words(
         "quarters": quarters if where == "on validation" else [],
         # Training's outcomes have halves by slice, which say more than a curve over all slices.
         "training_quarters": quarters if where == "in training" and not report.training_results else [],
-        "splits": material.splits,
-        "in_interval": figures.in_interval,
-        "outcomes": _outcomes(report, told_stages, slices, with_failures=context.failures),
-        "earlier": [stage.stage for stage in told_stages[:-1]],
-        "outcomes_in_words": report.outcomes_in_words,
-        "score_in_words": report.score_in_words,
-        "blind": rows.blind_for_all(slices, report.blind_scores),
-        "grouped": any(row.questions is not None for row in report.training_results),
         "validated": any(stage.results for stage in past),
-        "trained": sum(result.played for result in report.training_results),
-        "sum_of_shares": sum(shown.weights(report.config).values()),
-        "scored": context.metrics and rows.have_scores(told_stages, objective),
+        "scored": context.metrics and rows.have_scores(told, objective),
         "starved": starved,
         # Plus 0.0, lest it be told as -0.00.
         "change_of_starved": round(fmean(one.change for one in starved), 2) + 0.0 if starved else 0.0,
         "falls": figures.largest_falls(starved),
         "until_success": figures.until_success(past, objective),
-        "own_config_results": report.own_config_results,
-        "target": told,
-        "target_words": report.target_words if context.target else "",
-        "fixed": shown.fixed(told) if told else "",
-        "trainee": report.trainee,
-        "meanings": _occurring(report),
-        "cost": report.cost,
-        "rounds_left": report.rounds_left,
-        "budget_left": report.budget_left,
-        "unit": report.unit,
-        "now": now,
-        "training": report.training,
-        "incidents": report.incidents,
-        "cases": _with_places(material.cases),
+    }
+
+
+def _of_outcomes(
+    report: StageReport,
+    context: Context,
+    told: Sequence[StageRecord],
+    shown: ShownConfigs,
+    material: _Material,
+) -> dict[str, Any]:
+    """What training showed, and what was drawn for it, by slice."""
+    asked = shown.asked()
+    trained = (row.name for stage in report.records() for row in stage.training_results)
+    slices = dict.fromkeys([*asked, *trained])
+    stats, alike = split_stats(material.environment_stats, asked)
+    return {
+        "asked": asked,
+        "outcomes": _outcomes(report, told, slices, with_failures=context.failures),
+        "blind": rows.blind_for_all(slices, report.blind_scores),
+        "grouped": any(row.questions is not None for row in report.training_results),
+        "trained": sum(result.played for result in report.training_results),
+        "sum_of_shares": sum(shown.weights(report.config).values()),
         "environment_stats": stats,
         "alike": alike,
-        "asked": asked,
-        "behaviour": material.behaviour,
-        "history": material.history[::-1],
-        "knobs": knob_docs(answer_format.knobs, space, shown.in_use(told)),
+    }
+
+
+def _of_the_answer(
+    answer_format: AnswerFormat[Any], space: Space, shown: ShownConfigs, target: Mapping[str, Any]
+) -> dict[str, Any]:
+    roles = [role_of(knob) for knob in answer_format.knobs]
+    return {
+        "knobs": knob_docs(answer_format.knobs, space, shown.in_use(target)),
         "menu": all(knob.options for knob in answer_format.knobs),
-        "eases": any(role_of(knob) == "difficulty" for knob in answer_format.knobs),
-        "several_shares": sum(role_of(knob) == "share" for knob in answer_format.knobs) > 1,
+        "eases": "difficulty" in roles,
+        "several_shares": roles.count("share") > 1,
         "example": compact_json(answer_format.shape()),
         "values": compact_json(answer_format.values_of(answer_format.current)),
-        "summary": summary,
+    }
+
+
+def _functions(
+    report: StageReport,
+    context: Context,
+    told: Sequence[StageRecord],
+    shown: ShownConfigs,
+    material: _Material,
+    target: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What the templates call for a row or a config."""
+    objective, failures = report.objective, context.failures
+    several_kinds = len({kind for stage in told for row in stage.results for kind in row.failures}) > 1
+    return {
+        "in_interval": figures.in_interval,
         "failed": lambda result: rows.failed(result, objective),
         "failures_of": _failures_of,
         "succeeded": lambda result: rows.succeeded(result, objective),
-        "counted": lambda result: rows.counted(result, objective, with_failures=context.failures and several_kinds),
+        "counted": lambda result: rows.counted(result, objective, with_failures=failures and several_kinds),
         "row": lambda result: rows.row(
-            result, objective, {*report.aside, *material.behaviour.get(result.name, {})}, with_failures=context.failures
+            result, objective, {*report.aside, *material.behaviour.get(result.name, {})}, with_failures=failures
         ),
         "pairs": _pairs,
         "drawn": drawn,
         "compact": compact,
         "knobs_of": lambda config: compact_json(shown.editable(shown.in_use(config))),
-        "shown_config": partial(shown.since, target=told)
+        "shown_config": partial(shown.since, target=target)
         if context.changes
         else lambda record, before: shown.whole(record),
     }
