@@ -1,4 +1,4 @@
-"""Does an engineer beat drawing other questions, on a real model? ``python -m benchmarks.real_skills --model FOLDER``, half an hour of CPU a seed.
+"""Does an engineer beat drawing other questions, on a real model? ``python -m benchmarks.real_skills --model FOLDER --seeds 3``, 50 CPU minutes a seed.
 
 Written before any of its runs at the rate 1e-4 began; at 3e-4, which three seeds had, even draws forget (``benchmarks.small_skills``). The preset
 ``small-skills`` with Qwen2.5-Coder-0.5B. For each seed, ten even updates are shared, because they teach the format. Then every arm has as many
@@ -45,6 +45,7 @@ ROSE, LESS = 0.1, 0.1  # what a task must gain in the even arm to be drawn in hi
 MIDDLE = (0.05, 0.6)  # success after the shared updates, of the tasks of the primary outcome
 PRIMARY = ("rising", "even with refill")
 SHARED_RUN = "shared"
+SIGNS = ("entropy", "grad_norm")  # of a collapse: the first vanishes while the second surges
 LEAST = {"suites.validation_per_slice": 1, "suites.test_per_slice": QUESTIONS, "suites.test_start": False}
 
 
@@ -126,16 +127,23 @@ def row_of(name: str, seed: int, run: RunLog) -> dict[str, Any]:
     return {
         "arm": name,
         "seed": seed,
+        "learning rate": run.plan.spec.trainee.options["grpo"]["learning_rate"],
         "before": successes(test.first),
         "end": successes(test.last),
         "updates": len(lines),
         "replies": run.state.spent["samples"],
         "tokens": {token: sum(line[token] for line in lines) for token in TOKENS},
+        "signs of collapse": {sign: first_and_last(lines, sign) for sign in SIGNS},
         "shares": [
             {task: knobs["share"] for task, knobs in stage.chosen.config.model_dump()["tasks"].items()}
             for stage in run.state.stages
         ],
     }
+
+
+def first_and_last(lines: Sequence[dict[str, Any]], name: str) -> tuple[float, float]:
+    """The means of a metric over a run's first and last ``UPDATES`` updates, the shared ones included."""
+    return fmean(line[name] for line in lines[:UPDATES]), fmean(line[name] for line in lines[-UPDATES:])
 
 
 def groups_of(before: dict[str, float]) -> dict[str, list[str]]:
@@ -180,6 +188,12 @@ def contrast(one: str, other: str, rows: Sequence[dict[str, Any]], group: str) -
     }
 
 
+def gain(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What an arm ends above the shared updates over all tasks, by seed."""
+    gains = [fmean(row["end"][task] - row["before"][task] for task in row["end"]) for row in rows if row["arm"] == name]
+    return {"arm": name, "by seed": gains, "over seeds": asdict(t_mean(gains))}
+
+
 def figures_of(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     pairs = [PRIMARY, *[(name, "even") for name in ARMS if name != "even"]]
     found = (contrast(one, other, rows, group) for one, other in pairs for group in ("between", "all"))
@@ -191,7 +205,13 @@ def figures_of(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         }
         for row in rows
     ]
-    return {"rows": list(rows), "means": means, "contrasts": [one for one in found if one is not None]}
+    played = [name for name in ARMS if any(row["arm"] == name for row in rows)]
+    return {
+        "rows": list(rows),
+        "means": means,
+        "gains": [gain(name, rows) for name in played],
+        "contrasts": [one for one in found if one is not None],
+    }
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from envtuning.runs.state import Stage
 from envtuning.worlds.episodes import pooled
 
 PRESET = "small-skills"
-STAGES, QUESTIONS = 4, 32  # the preset's
+STAGES, QUESTIONS = 4, 8  # the preset's
 RATES = (1e-4, 3e-4)
 TOKENS = ("generated_tokens", "trained_tokens", "tokens")
 
@@ -108,6 +108,8 @@ def figures_of(run: RunLog) -> dict[str, Any]:
     assert test.start is not None, "the preset tests the start"
     lines = [line for stage in run.state.done for line in stage.metrics() if line["kind"] == "iteration"]
     return {
+        "engineer": run.plan.spec.engineer.name,
+        "learning rate": run.plan.spec.trainee.options["grpo"]["learning_rate"],
         "updates": len(lines),
         "test": {"before": told(test.start, metric), "first stage": told(test.first, metric), "end": told(test.last, metric)},
         "tokens": {name: sum(line[name] for line in lines) for name in TOKENS},

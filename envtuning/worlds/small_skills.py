@@ -1,7 +1,7 @@
 """The world ``small-skills``: eighteen one-line tasks for a small instruct model. Some it knows, some it can learn by reward, and some
 stay out of reach.
 
-Every task has at least 1,000 different questions, so that none is learnt by heart.
+With the default knobs, every task has at least 1,000 different questions, so that none is learnt by heart.
 """
 
 from __future__ import annotations

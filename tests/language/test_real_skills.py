@@ -21,6 +21,7 @@ def test_the_run_is_stored_with_its_weights_tests_tokens_and_minutes(model, tmp_
     clock = small_skills.Clock(tmp_path / "cpu.jsonl")
     figures = small_skills.figures_of(loop.start(spec, tmp_path / "run", clock))
     assert [one["questions"] for one in figures["test"].values()] == [36] * 3
+    assert (figures["engineer"], figures["learning rate"]) == ("steady", 1e-4)
     assert figures["updates"] == 10
     assert figures["samples"] >= 640
     assert 0 < figures["tokens"]["generated_tokens"] < figures["tokens"]["tokens"]
@@ -48,6 +49,7 @@ def test_arms_share_their_first_updates_and_unfinished_ones_are_in_no_table(mode
     first, second = (real_skills.folder_of(tmp_path, row["arm"], 0) / "stages" / "00" / "metrics.jsonl" for row in rows)
     assert first.read_bytes() == second.read_bytes()
     assert rows[1]["updates"] == 3
+    assert all(first > 0 and last > 0 for row in rows for first, last in row["signs of collapse"].values())
     assert all(row["replies"] >= 3 * real_skills.REPLIES for row in rows)
     refilled = [stage["add"] for stage in rows[0]["shares"]]
     assert refilled == [1.0, 1.0]  # even shares stay
@@ -101,3 +103,11 @@ def test_the_primary_contrast_is_over_the_tasks_between_and_by_seed():
     half = 1.96 * ((0.4 * 0.6 + 0.5 * 0.5 + 0.8 * 0.2 + 0.6 * 0.4) / real_skills.QUESTIONS) ** 0.5 / 2
     assert primary["half of the interval over questions, by seed"] == [pytest.approx(half)]
     assert found["means"][0]["above"] == {"before": 0.9, "end": 0.9}
+    of_refill, of_rising = found["gains"]
+    assert of_refill["by seed"] == [pytest.approx(0.1 / 4)]
+    assert of_rising["by seed"] == [pytest.approx((-0.4 + 0.5 + 0.1) / 4)] * 2
+
+
+def test_a_metric_is_read_at_both_ends_of_a_run():
+    lines = [{"entropy": float(at)} for at in range(12)]
+    assert real_skills.first_and_last(lines, "entropy") == (2.0, 9.0)
