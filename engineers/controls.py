@@ -83,7 +83,9 @@ def read_run(path: Path) -> list[StageReport]:
             raise ValueError(f"{path} does not exist: give the file of a run's reports")
         found = parsed(content)
         if not isinstance(found, dict) or not found.get("reports"):
-            raise ValueError(f"{path} holds no reports: give one that `python -m benchmarks.average_self` wrote")
+            raise ValueError(
+                f'{path} holds no reports: write {{"reports": […]}} with the report.json of each stage of another run'
+            )
         return TypeAdapter(list[StageReport]).validate_python(found["reports"])
     except NotReadable as error:
         raise ValueError(f"{path} {error}") from error
