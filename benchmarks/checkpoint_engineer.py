@@ -62,7 +62,16 @@ def main() -> None:
     parser.add_argument("--model", required=True, type=Path, help="the folder that it began with")
     parser.add_argument("--out", type=Path, default=Path("runs/checkpoint-engineer"), help="folder of the transcripts")
     arguments = arguments_of(parser)
-    run, figures = RunLog.open(arguments.run), dict[str, Any]()
+    run = RunLog.open(arguments.run)
+    spec = run.plan.spec
+    figures: dict[str, Any] = {
+        "run": {
+            "engineer": spec.engineer.name,
+            "refill": spec.trainee.options.get("refill", 0),
+            "seed": spec.seed,
+            "learning rate": spec.trainee.options["grpo"]["learning_rate"],
+        }
+    }
     for who, weights in {"base": arguments.model, "checkpoint": run.state.done[-1].checkpoint}.items():
         rows = []
         for stage in AFTER:

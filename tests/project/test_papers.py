@@ -191,6 +191,21 @@ def test_a_pretrained_model_rose_with_an_engineer_and_without():
     assert before < first < last < even
 
 
+def test_no_run_of_a_real_model_without_the_kl_term_collapses():
+    rows = stored("real_skills")["rows"]
+    entropy, norm = ([row["signs of collapse"][sign] for row in rows] for sign in ("entropy", "grad_norm"))
+    assert len(rows) == 9
+    ends = [f"{min(values):.1f}–{max(values):.1f}" for values in zip(*entropy, strict=True)]
+    assert "entropy falls from {} to {}".format(*ends) in PAGE
+    times = [last / first for first, last in norm]
+    assert f"the gradient's norm grows {min(times):.1f} to {max(times):.1f} times" in PAGE
+    assert f"of {min(row['updates'] for row in rows)} to {max(row['updates'] for row in rows)} updates" in PAGE
+    assert all(fmean(row["end"].values()) >= fmean(row["before"].values()) - 1e-9 for row in rows)
+    faster = stored("small_skills_rates")["rates"]["0.0003"]["test"]
+    fall = [f"{100 * faster[at]['success']:.1f}" for at in ("first stage", "end")]
+    assert "even draws fall from {} to {} % in 15 updates".format(*fall) in PAGE
+
+
 def test_a_checkpoint_s_own_entropy_is_no_better_than_even_draws():
     found = stored("gate_engineers")["differences"]["checkpoint - even"]
     assert found["low"] < 0 < found["high"]

@@ -283,7 +283,9 @@ def test_the_page_claims_what_is_stored():
     assert "refill makes {} updates where even draws make {}".format(*made) in PAGE
     assert {EVEN, "learnability"} <= set(STORED["simple rules that do as well"])
     curricula = ("learnability", "thompson", "pools", RISING, "learnability, refill")
-    assert half[EVEN + ", higher rate"]["all"] > max(half[arm]["all"] for arm in curricula)
+    assert half[EVEN + ", higher rate"]["all"] > max(half[arm]["all"] for arm in curricula)  # of rules
+    model = json.loads((RESULTS / "reward_model.json").read_text(encoding="utf-8"))["figures"]["tables"]
+    assert model["92160 replies"][EVEN + ", higher rate"]["model_minus"]["low"] > 0  # a model's is ahead of it
     needed = {arm: found["replies"]["mean"] for arm, found in STORED["reached"].items()}
     fewer = {arm: round(100 * (1 - needed[arm] / needed[EVEN])) for arm in needed}
     assert f"`rising` needs {fewer[RISING]} % fewer replies than even draws" in PAGE
@@ -304,9 +306,23 @@ def test_what_the_page_says_of_a_real_model_is_stored():
         arm: [np.mean([100 * row["all"][when] for row in figures["means"] if row["arm"] == arm]) for when in ("before", "end")]
         for arm in ("even with refill", "even", "rising")
     }  # fmt: skip
-    assert "refill go from {:.1f} to {:.1f} %".format(*means["even with refill"]) in PAGE
-    assert "even draws from {:.1f} to {:.1f} %".format(*means["even"]) in PAGE
-    assert "`rising` from {:.1f} to {:.1f} %".format(*means["rising"]) in PAGE
+    gains = {found["arm"]: found for found in figures["gains"]}
+    for name, arm in {"even draws with refill": "even with refill", "`rising`": "rising", "even draws": "even"}.items():
+        by_seed = ", ".join(f"{round(100 * gain, 1) + 0:+.1f}" for gain in gains[arm]["by seed"])
+        before, end = means[arm]
+        assert f"| {name} | {before:.1f} | {end:.1f} | {in_points(gains[arm]['over seeds'])} | {by_seed} |" in PAGE
+        still = sum(gain < 0.001 for gain in gains[arm]["by seed"])
+        assert still == (0 if arm == "rising" else 1)  # "one seed does not rise"
+        assert gains[arm]["over seeds"]["low"] < 0  # "do not show that an arm learns"
+    of = {arm: [row for row in figures["rows"] if row["arm"] == arm] for arm in means}
+    made = {arm: sorted(row["updates"] for row in rows) for arm, rows in of.items()}
+    assert "refill makes {}, {} or {} updates, and the others 40".format(*made["even with refill"]) in PAGE
+    assert made["even"] == made["rising"] == [40] * 3
+    replies = {arm: sorted(row["replies"] for row in rows) for arm, rows in of.items()}
+    least, _, most = replies["even with refill"]
+    assert f"refill has {least:,} to {most:,} replies, and the others have {replies['even'][0]:,}" in PAGE
+    assert set(replies["even"]) == set(replies["rising"]) == {2578}
+    assert {row["before"]["parity"] for row in figures["rows"]} == {0.5}
     plain = next(one for one in figures["contrasts"] if (one["arms"], one["tasks"]) == ("rising - even", "between"))
     assert f"From plain even draws it ends {in_points(plain['over seeds'])} points" in PAGE
     assert all(end > before for before, end in means.values()), "the model learns in every arm"
