@@ -27,10 +27,10 @@ PLAIN = [
 
 
 @pytest.fixture(params=["kitchen", "lake"])
-def case(request, report, kitchen, example_report):
-    """(report, config): the kitchen's and the lake's."""
+def case(request, report, results, kitchen, example_report):
+    """(report, config): the kitchen's and the lake's. At a success of .8, ``steady`` would leave the kitchen as it is."""
     if request.param == "kitchen":
-        return report, kitchen
+        return report.model_copy(update={"results": results(soup=0.85, stew=0.1)}), kitchen
     return example_report, LakeConfig.model_validate(example_report.config)
 
 
