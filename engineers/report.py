@@ -36,6 +36,7 @@ class _Section(BaseModel):
         cls.__doc__ = "\n".join(told)
 
 
+FEW = 20  # first visits; with fewer in a stage, or half as many in its last half, repeats are read, too
 _OF_TRAINING = ("halves", "repeats", "all_repeats", "questions")
 
 
@@ -280,8 +281,16 @@ class StageReport(_Section):
 
 
 def trained_on(stage: StageReport | StageRecord) -> list[SliceResult]:
-    """Results on the stage's own config: those of training's last half, or else of the probe."""
-    return [_late(row) for row in stage.training_results] or stage.own_config_results
+    """Results on the stage's own config: those of training's last half, or else of the probe. Of a slice with few first visits, all its episodes."""
+    return [_late(enough(row)) for row in stage.training_results] or stage.own_config_results
+
+
+def enough(row: SliceResult) -> SliceResult:
+    """First visits, and repeats if these are few: they measure memory, but a handful of episodes measures nothing."""
+    late = row.episodes
+    if row.halves:
+        late = 0 if row.halves[-1] is None else row.halves[-1].episodes
+    return row.with_repeats() if min(row.episodes, 2 * late) < FEW else row
 
 
 def _late(row: SliceResult) -> SliceResult:

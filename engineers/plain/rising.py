@@ -17,12 +17,11 @@ from engineers.knobs import Knob
 from engineers.plain.base import Design
 from engineers.plain.share_engineers import ShareRule
 from engineers.plain.unordered import Parts, Reasons, UnorderedEngineer, as_hard, whole_slices
-from engineers.report import SliceResult, StageRecord, StageReport, read_first
+from engineers.report import SliceResult, StageRecord, StageReport, enough, read_first
 from engineers.roles import SliceKnobs, find_slices, natural_key
 from engineers.tiers import Tier
 
 Results = dict[str, SliceResult]
-FEW = 20  # with fewer first visits to questions, repeats are read, too
 UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not known
 
 
@@ -162,18 +161,12 @@ class OnceEngineer(ShareRule):
 
 def results(record: StageRecord, report: StageReport) -> Results:
     """What the last half of a stage showed of each slice; all of it, if there are few first visits."""
-    few = {row.name: enough(row) for row in record.training_results if enough(row) is not row}
-    return {row.name: row for row in read_first(record, report.objective)} | few
+    return {row.name: row for row in read_first(record, report.objective)}
 
 
 def whole(record: StageRecord, report: StageReport) -> Results:
     """What all of a stage showed of each slice."""
     return results(record, report) | {row.name: enough(row) for row in record.training_results if row.episodes}
-
-
-def enough(row: SliceResult) -> SliceResult:
-    """First visits, and repeats if these are few: they measure memory, but a handful of episodes measures nothing."""
-    return row.with_repeats() if row.episodes < FEW else row
 
 
 def score_of(row: SliceResult, report: StageReport) -> float:

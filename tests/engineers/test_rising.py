@@ -183,6 +183,9 @@ def test_a_handful_of_first_visits_is_read_with_the_repeats(engineer):
     assert found["known"] == pytest.approx(shares(engineer, report(FIRST))["known"], rel=0.1)
     known.episodes = 30
     assert shares(engineer, told)["known"] != pytest.approx(found["known"], rel=0.1)
+    known.halves = [Split(episodes=29, succeeded=0, score=0.0), Split(episodes=1, succeeded=0, score=0.0)]
+    known.repeats = Split(episodes=2_970, succeeded=2_960, score=0.99)  # almost all questions came in the first half
+    assert shares(engineer, told)["known"] == pytest.approx(found["known"], rel=0.1)
 
 
 def test_without_scores_success_is_read():

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 import engineers
 from engineers import SliceResult, StageRecord, StageReport
+from engineers.report import Split
 from mapf_frozenlake import LakeConfig
 
 
@@ -74,6 +75,20 @@ def test_all_the_data_is_the_target_s_once_it_is_alive():
     after = propose(report_of(EASY, {6: 0.25}, {4: 0.7}, target=TARGET), EASY)
     assert shares(after) == {4: 0.0, 5: 0.0, 6: 1.0}
     assert 0.1 < after[6].hole_ratio < 0.5
+
+
+def test_a_handful_of_first_visits_is_read_with_the_repeats():
+    """Where a pool of boards is almost exhausted: three boards fail that nobody has seen, and of all others four in five succeed."""
+    report = report_of(EASY, {6: 0.0}, {4: 0.8}, target=TARGET)
+    usual = propose(report, EASY)
+    report.training_results = [
+        SliceResult(
+            name="4", episodes=3, metrics={"valid_rate": 0.0}, repeats=Split(episodes=9_997, succeeded=8_000, score=0.8)
+        )
+    ]
+    assert propose(report, EASY)[6].hole_ratio == pytest.approx(usual[6].hole_ratio, abs=1e-3)
+    report.training_results[0].episodes = 30
+    assert propose(report, EASY)[6].hole_ratio < usual[6].hole_ratio - 0.05
 
 
 def test_a_target_that_is_no_harder_than_training_is_trained_on():
