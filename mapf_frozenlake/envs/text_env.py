@@ -60,8 +60,8 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     ``judge``. ``mode="turns"``: an action is a reply with one move for each agent; a reply that cannot be read gets
     reward 0, and all agents wait. With the config's ``feedback`` the next observation explains what went wrong, in the words
     of ``augmenter``; without it, it only describes the state. ``info`` has ``parse_error`` (None if the reply was read), ``actions``, and when
-    the episode is over ``success``, ``valid`` and ``optimal``; in plan mode also ``verdict``. In turns mode ``valid``
-    is False, too, once a reply could not be read. ``AsyncVectorEnv`` needs ``shared_memory=False`` for text.
+    the episode is over ``success``, ``valid``, ``optimal`` and ``failure``; in plan mode also ``verdict``. In turns mode ``valid``
+    is False, too, once a reply could not be read, and ``failure`` is "parse_error". ``AsyncVectorEnv`` needs ``shared_memory=False`` for text.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
