@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from engineers.shared.counts import counted
 from envtuning.errors import SpecError
 from envtuning.exam import sheet
 from envtuning.exam.families import NAMED, NULL, Family, drawn_by, named
-from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, papers
+from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, available_cores, papers
 from envtuning.exam.reading import Reads
 from envtuning.exam.scores import Score, by_root, scores
 from envtuning.exam.session import Start
@@ -46,7 +45,7 @@ def examine(
     hall = Hall(out, jobs=jobs_for(asked) if jobs is None else jobs, ray=ray, max_cost=max_cost, timeout=timeout)
     done = hall.kept()
     pace = Pace(sum(paper.key not in done for paper in wanted), noun="sittings")
-    with telling(console, ahead(pace.of)) as tell:
+    with telling(console, ahead(pace.of, roots_first=hall.jobs > 1 or hall.ray)) as tell:
 
         def ended(one: Sitting) -> None:
             last = f"{one.paper.engineer} on root {one.paper.root} of {one.paper.family.name}"
@@ -70,13 +69,9 @@ def jobs_for(engineers: Sequence[str]) -> int:
     return min(available_cores(), MOST_JOBS) if set(engineers) <= set(NEVER_ASK) else 1
 
 
-def available_cores() -> int:
-    """The cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def ahead(sittings: int) -> str:
-    return f"{counted(sittings, 'sitting')}; the first one of a root trains the root, too"
+def ahead(sittings: int, roots_first: bool = False) -> str:
+    roots = "their roots are trained first" if roots_first else "the first one of a root trains the root, too"
+    return f"{counted(sittings, 'sitting')}; {roots}"
 
 
 @contextmanager

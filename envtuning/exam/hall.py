@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -71,9 +72,8 @@ class Hall:
         with atomic.in_turn(self.folder):
             done = self.kept()
             waiting = [paper for paper in asked if paper.key not in done]
-            with closing(
-                self._carried_out(waiting, done)
-            ) as carried_out:  # or its processes would outlive an interruption
+            # Closed, or its processes would outlive an interruption.
+            with closing(self._carried_out(waiting, done)) as carried_out:
                 for sitting in carried_out:
                     atomic.append_line(self.folder / KEPT, sitting.model_dump(mode="json"))
                     done[sitting.paper.key] = sitting
@@ -81,7 +81,7 @@ class Hall:
         return [done[paper.key] for paper in asked]
 
     def _carried_out(self, waiting: Sequence[Paper], done: dict[str, Sitting]) -> Generator[Sitting]:
-        if self.jobs == 1 and not self.ray:
+        if (self.jobs == 1 and not self.ray) or not waiting:
             yield from (sit(paper, **self._told(paper, done.values())) for paper in waiting)
             return
         with left_at_once(_cluster() if self.ray else processes(self.jobs)) as pool:
@@ -90,7 +90,7 @@ class Hall:
             capped = [paper for paper in waiting if self.max_cost is not None and paper.engineer not in NEVER_ASK]
             free = [paper for paper in waiting if paper not in capped]
             running = [pool.submit(partial(sit, paper, **self._told(paper, done.values()))) for paper in free]
-            yield from (future.result() for future in running)
+            yield from (future.result() for future in as_completed(running))
             for paper in capped:  # one after the other, so that each knows what those before it have spent
                 yield pool.submit(partial(sit, paper, **self._told(paper, done.values()))).result()
 
@@ -108,6 +108,11 @@ class Hall:
         unlike = paper.model_dump(include={"options", "decisions", "reads"}, exclude_defaults=True).values()
         run = folder_name("-".join(map(str, (paper.root, paper.training, *unlike))))
         return {"transcript": place / run / "transcript.jsonl", "limits": limits}
+
+
+def available_cores() -> int:
+    """The cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cluster() -> Executor:

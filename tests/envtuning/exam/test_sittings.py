@@ -9,8 +9,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -43,7 +45,7 @@ from envtuning.exam.reading import Rates, as_of_others, plainly, rates_of  # noq
 from envtuning.exam.roots import tasks_of  # noqa: E402
 from envtuning.exam.scores import part_of, scores  # noqa: E402
 from envtuning.exam.session import Session, Shown, Start  # noqa: E402
-from envtuning.exam.sitting import BOUNDS, ORACLE, Paper, Sitting, examined, reading, replayed, sit, trained  # noqa: E402
+from envtuning.exam.sitting import BOUNDS, EVEN, ORACLE, Paper, Sitting, examined, reading, replayed, sit, trained  # noqa: E402
 from envtuning.exam.trainee import HeldOut  # noqa: E402
 from envtuning.loop.run import start  # noqa: E402
 from envtuning.runs.log import RunLog  # noqa: E402
@@ -626,6 +628,41 @@ def test_the_processes_of_an_exam_that_is_asked_to_end_end_with_it(tmp_path):
     assert len(Hall(tmp_path).kept()) == 1
 
 
+def test_a_sitting_is_kept_when_it_ends_though_one_before_it_goes_on(tmp_path, monkeypatch):
+    others, ended = threading.Event(), []
+
+    def slow_at_first(asked, **told):
+        if asked.engineer == EVEN:
+            assert others.wait(20), "the others were not kept"
+        return Sitting(paper=asked, success=[0.5], shares=[])
+
+    def end(one):
+        ended.append(one.paper.engineer)
+        if len(Hall(tmp_path).kept()) == 2:
+            others.set()
+
+    monkeypatch.setattr("envtuning.exam.hall.processes", ThreadPoolExecutor)
+    monkeypatch.setattr("envtuning.exam.hall.sit", slow_at_first)
+    asked = papers([], [SMALL], STARTS[:1], decisions=3)
+    found = Hall(tmp_path, jobs=2).sittings(asked, end)
+    assert ended[-1] == EVEN
+    assert [one.paper for one in found] == asked  # in the order in which they were asked for
+
+
+@pytest.mark.parametrize("ray", [False, True])
+def test_an_exam_that_is_done_begins_no_process(tmp_path, monkeypatch, ray):
+    asked = papers([], [SMALL], STARTS[:1], decisions=3)
+    done = Hall(tmp_path).sittings(asked)
+    monkeypatch.setattr("envtuning.exam.hall.processes", None)
+    monkeypatch.setattr("envtuning.exam.hall._cluster", None)
+    assert Hall(tmp_path, jobs=2, ray=ray).sittings(asked) == done
+
+
+def test_an_exam_says_when_its_roots_are_trained():
+    assert report.ahead(18, roots_first=True) == "18 sittings; their roots are trained first"
+    assert report.ahead(18) == "18 sittings; the first one of a root trains the root, too"
+
+
 def test_a_folder_that_is_no_exam_s_is_refused(tmp_path):
     (tmp_path / KEPT).write_text('{"paper": 3}\n')
     with pytest.raises(RunError, match="is damaged"):
@@ -825,21 +862,8 @@ def test_an_exam_in_a_file_is_never_silent(tmp_path, monkeypatch):
     """Neither while it trains, nor while it is played again."""
     monkeypatch.setattr("envtuning.show.pulse.QUIET", 0.1)
     monkeypatch.setattr("envtuning.exam.hall.sit", slowly(sit))
-    words = [
-        "--family",
-        "small",
-        "--engineer",
-        "once",
-        "--roots",
-        "1",
-        "--decisions",
-        "3",
-        "--jobs",
-        "1",
-        "--out",
-        tmp_path / "out",
-    ]
-    result = CliRunner().invoke(app_with(["exam"]), ["exam", *map(str, words), "--json", str(tmp_path / "mine.json")])
+    words = f"--family small --engineer once --roots 1 --decisions 3 --jobs 1 --out {tmp_path / 'out'}".split()
+    result = CliRunner().invoke(app_with(["exam"]), ["exam", *words, "--json", str(tmp_path / "mine.json")])
     assert result.exit_code == 0, result.output
     count = len(BOUNDS) + 1
     lines = result.output.splitlines()
@@ -863,7 +887,7 @@ def test_drawn_families_are_named_by_their_seed():
     assert ORACLE in BOUNDS
 
 
-# The same training as an ordinary run, and as an environment
+# The same training as an ordinary run
 
 
 def spec_of(root: int, engineer: str, **changes) -> RunSpec:
