@@ -5,7 +5,6 @@ They stand on the exam as its command does: nothing in the exam needs them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
@@ -30,6 +29,7 @@ from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
 from envtuning.errors import SpecError
 from envtuning.exam.bounds import EVEN_ENDS
 from envtuning.exam.families import DECISIONS, NAMED, Family, named
+from envtuning.exam.hall import available_cores
 from envtuning.exam.session import Session, Shown, Start
 from envtuning.exam.sitting import Paper, examined, halves, reading
 from envtuning.exam.training import Floats
@@ -57,9 +57,9 @@ class Trainings:
         self.family.stage(decisions)
         self.learners, self.decisions, self.roots = learners, decisions, roots
         self.baseline = even_end(self.family) if baseline is None else baseline
-        if learners < 1 or (num_threads is not None and num_threads < 1):
-            raise SpecError(f"num_envs={learners}, num_threads={num_threads}: both must be at least 1")
-        self.threads = min(num_threads or os.cpu_count() or 1, learners)
+        if min(learners, roots) < 1 or (num_threads is not None and num_threads < 1):
+            raise SpecError(f"num_envs={learners}, roots={roots}, num_threads={num_threads}: each must be at least 1")
+        self.threads = min(num_threads or available_cores(), learners)
         self.groups: list[_Group] = []  # one for each thread
         n, most = self.family.tasks, self.family.stage(decisions) * self.family.answers
         by_half = gym.spaces.Box(0.0, 1.0, (2, n))  # of the last stage; 0 where there were no answers
@@ -79,7 +79,7 @@ class Trainings:
     def begin(self, draws: Sequence[np.random.Generator], options: ByName | None) -> list[Seen]:
         """The first stage, which draws evenly."""
         drawn = np.array([[draw.integers(of) for of in (self.roots, 2**31)] for draw in draws])
-        chosen = dict(zip(Start._fields, drawn.T, strict=True)) | (options or {})
+        chosen = dict(zip(Start._fields, drawn.T, strict=True)) | self._checked(options or {})
         columns = [np.broadcast_to(chosen[name], self.learners).tolist() for name in Start._fields]
         starts = [Start(*one) for one in zip(*columns, strict=True)]
         cuts = np.array_split(np.arange(self.learners), self.threads)
@@ -87,11 +87,22 @@ class Trainings:
         seen = self._trained(np.ones((self.learners, self.family.tasks)))
         return [one._replace(info=one.info | start._asdict()) for one, start in zip(seen, starts, strict=True)]
 
+    def _checked(self, options: ByName) -> ByName:
+        for name, given in options.items():
+            if name not in Start._fields:
+                raise SpecError(f"options has {name!r}: give {' and '.join(map(repr, Start._fields))} alone")
+            value = np.asarray(given)
+            if value.dtype.kind not in "iu" or value.shape not in ((), (self.learners,)) or value.min() < 0:
+                each = f", or {self.learners} of them" if self.learners > 1 else ""
+                raise SpecError(f"options[{name!r}]={given!r:.60}: give a whole number of at least 0{each}")
+        return options
+
     def stage(self, actions: Floats) -> list[Seen]:
         """The next stage, on these weights of the tasks: learner, task."""
         weights, n = np.asarray(actions, float), self.family.tasks
         if weights.shape != (self.learners, n) or not (weights >= 0).all() or np.isinf(weights.sum()):
-            raise SpecError(f"action {actions!r:.60}: give {n} finite weights of at least 0, one for each task")
+            rows = f"{self.learners} rows of " if self.learners > 1 else ""
+            raise SpecError(f"action {actions!r:.60}: give {rows}{n} finite weights of at least 0, one for each task")
         return self._trained(np.where(weights.sum(1, keepdims=True) > 0, weights, 1.0))
 
     def _trained(self, weights: Floats) -> list[Seen]:
@@ -108,7 +119,7 @@ class EngineerExamEnv(gym.Env[ByName, Floats]):
     observation because few algorithms take a space of text. Action: weights of the tasks in the next stage.
 
     The reward comes at the end: success over all tasks, less ``baseline``. By default that is where even draws ended on the exam's roots
-    of this family (``EVEN_ENDS``). Exams use other roots than the first ``roots``.
+    of this family, in six stages (``EVEN_ENDS``). Episodes begin at the first ``roots`` roots; exams use none of the first 200.
     """
 
     def __init__(
@@ -155,8 +166,11 @@ class EngineerExamVectorEnv(VectorEnv[ByName, Floats, NDArray[Any]]):
         self, *, seed: int | Sequence[int | None] | None = None, options: ByName | None = None
     ) -> tuple[ByName, ByName]:
         """As in ``EngineerExamEnv``. A seed is counted up from one training to the next; ``options`` may hold a value for each."""
-        seeds = range(seed, seed + self.num_envs) if isinstance(seed, int) else seed or ()
-        for place, one in enumerate(seeds):
+        if isinstance(seed, int | np.integer):
+            seed = range(int(seed), int(seed) + self.num_envs)
+        if seed is not None and len(seed) != self.num_envs:
+            raise SpecError(f"seed={seed!r:.60}: give one number, or {self.num_envs}, one for each training")
+        for place, one in enumerate(() if seed is None else seed):
             if one is not None:
                 self.draws[place] = np_random(one)[0]
         observations, *_, infos = self._side_by_side(self.trainings.begin(self.draws, options))

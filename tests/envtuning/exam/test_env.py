@@ -191,10 +191,43 @@ def test_an_action_that_is_no_weights_of_the_tasks_is_refused(action):
     assert env.step(np.zeros(7))[0]["shares"].tolist() == pytest.approx([1 / 7] * 7)  # no weight at all draws evenly
 
 
-@pytest.mark.parametrize("given", [{"num_envs": 0}, {"num_envs": 2, "num_threads": 0}])
-def test_no_learner_and_no_thread_are_refused(given):
-    with pytest.raises(SpecError, match="at least 1"):
-        gym.make_vec(ID, **GIVEN, **given)
+@pytest.mark.parametrize("given", [{"num_envs": 0}, {"num_envs": 2, "num_threads": 0}, {"num_envs": 2, "roots": 0}])
+def test_no_learner_no_thread_and_no_root_are_refused(given):
+    with pytest.raises(SpecError, match="each must be at least 1"):
+        gym.make_vec(ID, **GIVEN | given)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"rot": 7}, "options has 'rot': give 'root' and 'training' alone"),
+        ({"root": -1}, r"options\['root'\]=-1: give a whole number of at least 0, or 2 of them"),
+        ({"root": 1.5}, "whole number"),
+        ({"training": [0, -1]}, "whole number"),
+        ({"root": [0, 1, 0]}, "or 2 of them"),
+        ({"root": None}, "whole number"),
+        ({"root": True}, "whole number"),
+    ],
+)
+def test_options_that_choose_no_training_are_refused(options, why):
+    with pytest.raises(SpecError, match=why):
+        gym.make_vec(ID, num_envs=2, **GIVEN).reset(options=options)
+
+
+def test_more_or_fewer_seeds_than_trainings_are_refused():
+    many = gym.make_vec(ID, num_envs=2, **GIVEN)
+    for seed in ([1], [1, 2, 3], []):
+        with pytest.raises(SpecError, match="give one number, or 2, one for each training"):
+            many.reset(seed=seed)
+    found = [many.reset(seed=seed)[1]["training"].tolist() for seed in (0, np.int64(0), [0, 1])]
+    assert found[0] == found[1] == found[2]
+
+
+def test_too_few_rows_of_actions_are_refused():
+    many = gym.make_vec(ID, num_envs=2, **GIVEN)
+    many.reset(seed=0)
+    with pytest.raises(SpecError, match="give 2 rows of 7 finite weights"):
+        many.step(np.ones(7))
 
 
 def test_weights_may_have_any_scale():
