@@ -31,7 +31,6 @@ _AUTORESET: dict[AutoresetMode, Autoreset] = {
     AutoresetMode.DISABLED: "disabled",
 }
 _RENDER_MODES = tuple(mode for mode in RENDER_MODES if mode != "human")  # one window shows one lake
-_NOTHING = np.array(None, dtype=object)
 _OPTIMAL = np.array([False, True, None], dtype=object)  # indexed by the batch's code: 0, 1, -1
 
 
@@ -168,8 +167,8 @@ class MAPFFrozenLakeVectorEnv(TakesConfigs, Recordable, VectorEnv[NDArray, NDArr
             "valid": batch.valid & over,
             "score": batch.score * over,
             "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
-            "slice": np.where(over, batch.slices, _NOTHING),
-            "failure": np.where(over, batch.failures, _NOTHING),
+            "slice": batch.slices_where(over),
+            "failure": batch.failures_where(over),
         } | dict.fromkeys(("_success", "_is_success", "_valid", "_score", "_optimal", "_slice", "_failure"), over)
         if (lifelong := over & batch.lifelong).any():
             outcome |= {"throughput": batch.throughput * lifelong, "_throughput": lifelong}
