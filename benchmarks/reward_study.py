@@ -294,13 +294,19 @@ def figures_of(runs: Runs) -> dict[str, Any]:
     }
 
 
+def thousands(replies: Mapping[str, float]) -> str:
+    """A mean and its interval, in thousand replies."""
+    mean, low, high = (f"{replies[key] / 1000:.0f}" for key in ("mean", "low", "high"))
+    return f"{mean} ({low}, {high})"
+
+
 def lines(rows: Mapping[str, Any], reach: Mapping[str, Any]) -> list[str]:
     """A place's table, as the page has it."""
     told = []
     for arm, row in rows.items():
         cells = [arm, f"{row['updates']:,.0f}", f"{100 * row['trained']:.0f}"]
         cells += [f"{100 * row[name]:.1f}" for name in MEASURES]
-        cells += [in_points(row[f"minus {EVEN_REFILL}"]["all"]), f"{reach[arm]['replies']['mean'] / 1000:.0f}"]
+        cells += [in_points(row[f"minus {EVEN_REFILL}"]["all"]), thousands(reach[arm]["replies"])]
         told.append(f"| {' | '.join(cells)} |")
     return told
 
