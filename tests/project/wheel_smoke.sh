@@ -64,4 +64,30 @@ quietly "$bin/envtuning" compare mine.yaml --engineers uniform --seeds 1
 quietly "$bin/python" -m engineers propose --report runs/first/stages/01/report.json --engineer rules
 quietly "$bin/python" -m engineers prompt --report runs/first/stages/01/report.json --context V4
 [ -s page.html ] && [ -s film.svg ]
+
+step "a language model under GRPO, killed in its second stage and resumed"
+install "$wheel[grpo]"
+export OMP_NUM_THREADS=1
+quietly "$bin/python" -c "
+from envtuning.trainees.language.small import small_model
+from envtuning.trainees.language.tokenizer import sign_tokenizer
+tokenizer = sign_tokenizer()
+small_model(tokenizer, width=16, layers=1, heads=2).save_pretrained('tiny')
+tokenizer.save_pretrained('tiny')
+"
+skills=(run small-skills --stages 2)
+for change in trainee.options.model=./tiny suites.validation_per_slice=1 suites.test_per_slice=1; do skills+=(--set "$change"); done
+quietly "$bin/envtuning" "${skills[@]}" --out runs/whole
+"$bin/envtuning" "${skills[@]}" --out runs/killed >"$where/out" 2>&1 &
+run=$!
+for _ in $(seq 1800); do
+  if [ -e runs/killed/stages/00/done.json ] || ! kill -0 "$run" 2>/dev/null; then break; fi
+  sleep 0.1
+done
+kill -9 "$run" || { cat "$where/out"; echo "the run ended before it was killed"; exit 1; }
+wait "$run" 2>/dev/null || true
+[ ! -e runs/killed/stages/01/done.json ] || { echo "the run was not killed in its second stage"; exit 1; }
+quietly "$bin/envtuning" resume runs/killed
+cmp runs/whole/stages/01/checkpoint/model.safetensors runs/killed/stages/01/checkpoint/model.safetensors
+quietly "$bin/envtuning" show runs/killed
 echo "the wheel works alone on $("$bin/python" --version)"
