@@ -22,6 +22,7 @@ from engineers.roles import SliceKnobs, find_slices, natural_key
 from engineers.tiers import Tier
 
 Results = dict[str, SliceResult]
+BEGUN = 0.5  # of what a slice lacked at a blind guess: if one has closed so much, those that stand still can be told from it
 UNKNOWN_BLIND = 0.05  # the spread of a blind guess where its score is 0 or not known
 
 
@@ -109,11 +110,16 @@ class RisingEngineer(UnorderedEngineer):
 
 
 class SteadyEngineer(RisingEngineer):
-    """As ``rising``, but no slice loses its data at once. One that has not begun looks like one that cannot be learnt. So a flat slice
-    loses half of it for each stage in a row in which it is flat, down to ``flat``, or to its success: what succeeds can be forgotten.
-    A learnt slice has a rising one's data while its success is ``learnt``, less the more it succeeds, and then its rehearsal alone."""
+    """As ``rising``, but no slice loses its data at once. One that has not begun looks like one that cannot be learnt. So none is flat before
+    another has closed half of what it lacked. A flat slice then loses half of its data for each stage in a row in which it is flat, down to ``flat``, or to its success:
+    what succeeds can be forgotten. A learnt slice has a rising one's data while its success is ``learnt``, less the more it succeeds,
+    and then its rehearsal alone."""
 
     name = "steady"
+
+    def kind(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> str:
+        kind = super().kind(piece, stages, report)
+        return "rising" if kind == "flat" and not begun(stages, report) else kind
 
     def part(self, kind: str, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
         last = next((stage.late[piece.name] for stage in reversed(stages) if piece.name in stage.late), None)
@@ -167,6 +173,17 @@ def results(record: StageRecord, report: StageReport) -> Results:
 def whole(record: StageRecord, report: StageReport) -> Results:
     """What all of a stage showed of each slice."""
     return results(record, report) | {row.name: enough(row) for row in record.training_results if row.episodes}
+
+
+def begun(stages: Stages, report: StageReport) -> bool:
+    """Whether any slice has closed so much of what it lacked at a blind guess that others can be compared with it."""
+    return any(closed(row, report) >= BEGUN for stage in stages for row in stage.whole.values())
+
+
+def closed(row: SliceResult, report: StageReport) -> float:
+    """How much of what it lacks at a blind guess a slice has closed; below 0 if it scores less."""
+    blind = report.blind_scores.get(row.name, 0.0)
+    return (score_of(row, report) - blind) / (1 - blind) if blind < 1 else 0.0
 
 
 def score_of(row: SliceResult, report: StageReport) -> float:

@@ -151,6 +151,15 @@ def test_steady_takes_half_of_the_data_for_each_stage_without_a_sign():
     assert again["stuck"] == again["unseen"]
 
 
+@pytest.mark.parametrize(("score", "part"), [(0.5, 1.0), (0.6, 0.5)])
+def test_steady_takes_nothing_before_a_slice_has_closed_half_of_what_it_lacked(score, part):
+    """At a blind guess of 0.08, a half is closed with 0.54. Two stages of chance before that look like learning."""
+    seen = {"coming": (0.0, score), "stuck": (0.0, 0.08), "half": (0.0, 0.1)}
+    found = shares("steady", report(seen, seen))
+    assert found["stuck"] == pytest.approx(part * found["coming"], rel=0.02)
+    assert shares("rising", report(seen, seen))["stuck"] < 0.1 * found["coming"]
+
+
 def test_steady_keeps_what_a_flat_slice_can_lose():
     """As much of a rising slice's data as it succeeds."""
     still = SECOND | {"half": (0.4, 0.5)}
