@@ -1,9 +1,10 @@
 """Whether an engineer is safe where nobody chose it: ``python -m benchmarks.safety``.
 
-Preregistered. An engineer is compared with even draws (``uniform``), paired by seed, on sixteen grounds: the lakes' preset ``scripted``, the
-two development families of the exam and its family ``null``, eleven small worlds of text, and the newcomer's four arithmetic tasks. Two of the
+Preregistered. An engineer is compared with even draws (``uniform``), paired by seed, on seventeen grounds: the lakes' preset ``scripted``, the
+two development families of the exam and its family ``null``, twelve small worlds of text, and the newcomer's four arithmetic tasks. Two of the
 worlds of text are examples, and three were written for this: on these five forms of ``steady`` were compared, with other seeds. Three more had
-no part in that. The last three were written after its form was chosen, before anything was played on them. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and
+no part in that. ``seven-moves`` was written after a first choice, which ended 7.5 points below even draws there; so the form was chosen again, on it, too, with these and
+other seeds. On ``five-bits``, ``four-days`` and ``six-boards`` nothing had been played then. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and
 ten more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided counts as not safe. On the newcomer's tasks it
 takes thirty seeds at least, none more than 10 points below even draws, and no task given up for good. How often one of two runs of even draws
 ends that far below the other is stored, too (`chance_of_worst`, added after ten seeds). The newcomer's test has 160 questions a task: it had
@@ -56,6 +57,7 @@ TEXTS: dict[str, tuple[str, dict[str, Any], int, int]] = {  # world, tasks, stag
     "five-sums": ("benchmarks.safety_worlds:sums", {name: {} for name in safety_worlds.sums.tasks}, 6, 1280),
     "seven-moves": ("benchmarks.safety_worlds:moves", {name: {} for name in safety_worlds.moves.tasks}, 6, 1280),
     "five-bits": ("benchmarks.safety_worlds:bits", {name: {} for name in safety_worlds.bits.tasks}, 6, 1280),
+    "six-boards": ("benchmarks.safety_worlds:boards", {name: {} for name in safety_worlds.boards.tasks}, 6, 1280),
     "four-days": ("benchmarks.safety_worlds:days", {name: {} for name in safety_worlds.days.tasks}, 6, 1280),
 }
 
