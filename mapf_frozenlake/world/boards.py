@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.types import Instance
+from mapf_frozenlake.world.board_hash import UNHASHED
 from mapf_frozenlake.world.jit import allocating
 
 
@@ -25,13 +26,16 @@ class Boards(NamedTuple):
     goals: NDArray[np.int16]  # [m, A, 2]
     makespan: NDArray[np.int32]  # [m]
     slices: NDArray[np.int16]  # [m]: key of the config's slice from which the board was drawn; -1 if it was given
+    hashes: NDArray[np.uint64]  # [m]: ``hash_of_board`` of the rows that an episode was played on, else UNHASHED
 
 
 def boards_of(instances: InstanceSet, *, drawn: bool = False) -> Boards:
     """The same arrays; copies only those whose memory layout differs from the kernels'. ``drawn``: from the env's config."""
-    columns = [np.ascontiguousarray(getattr(instances, name)) for name in Boards._fields if name != "slices"]
+    own = ("slices", "hashes")  # columns that the instances do not have
+    columns = [np.ascontiguousarray(getattr(instances, name)) for name in Boards._fields if name not in own]
     slices = np.ascontiguousarray(instances.heights) if drawn else np.full(len(instances), -1, np.int16)
-    return Boards(*[*columns, slices])  # a slice's key is its boards' height
+    hashes = np.full(len(instances), UNHASHED)
+    return Boards(*[*columns, slices, hashes])  # a slice's key is its boards' height
 
 
 def given_boards(

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.random_bits import mix
 from mapf_frozenlake.types import MAX_SIZE, ON_GOAL, Event
+from mapf_frozenlake.world.board_hash import UNHASHED, hash_of_board
 from mapf_frozenlake.world.jit import subkernel
 from mapf_frozenlake.world.move import OFF
 
@@ -129,7 +129,7 @@ def make_state(
 
 @subkernel
 def place(state, e, row, boards):
-    """Put instance ``row`` of the boards into env ``e``."""
+    """Put instance ``row`` of the boards into env ``e``. The first env on it computes its hash, and later ones read it."""
     heights, widths, num_agents = boards.heights, boards.widths, boards.num_agents
     starts, goals = boards.starts, boards.goals
     stride, pad = state.stride, state.pad
@@ -141,24 +141,19 @@ def place(state, e, row, boards):
     terrain[:] = OFF
     occupant[:] = 0
     owner[:] = 0
-    board = mix(np.uint64(heights[row]) << np.uint64(16) | np.uint64(widths[row]), np.uint64(num_agents[row]))
+    if boards.hashes[row] == UNHASHED:
+        boards.hashes[row] = hash_of_board(boards, row)
+    episode.board = boards.hashes[row]
     for r in range(heights[row]):
         base = (r + pad) * stride + pad
-        holes = np.uint64(0)  # of this row of cells; a row has at most 64
         for c in range(widths[row]):
-            hole = boards.holes[row, r, c]
-            terrain[base + c] = 1 if hole else 0
-            holes = holes << np.uint64(1) | np.uint64(hole)
-        board = mix(board, holes)
+            terrain[base + c] = 1 if boards.holes[row, r, c] else 0
     for i in range(state.cells.shape[1]):
         if i < num_agents[row]:
             state.cells[e, i] = (starts[row, i, 0] + pad) * stride + starts[row, i, 1] + pad
             state.goals[e, i] = (goals[row, i, 0] + pad) * stride + goals[row, i, 1] + pad
             occupant[state.cells[e, i]] = i + 1
             owner[state.goals[e, i]] = i + 1
-            start = np.uint64(starts[row, i, 0]) << np.uint64(16) | np.uint64(starts[row, i, 1])
-            goal = np.uint64(goals[row, i, 0]) << np.uint64(16) | np.uint64(goals[row, i, 1])
-            board = mix(board, start << np.uint64(32) | goal)
         else:
             state.cells[e, i] = NOWHERE
             state.goals[e, i] = NOWHERE
@@ -168,7 +163,6 @@ def place(state, e, row, boards):
         record.first_goal = state.goals[e, i]
         record.num_reached = 0
         record.at_fault = False
-    episode.board = board
     if state.distance.shape[2] > 0:
         for i in range(num_agents[row]):
             spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue[e])

@@ -76,4 +76,5 @@ def open_boards(table):
         array_at(table[11], (m, agents, 2), np.int16),
         array_at(table[12], (m,), np.int32),
         array_at(table[13], (m,), np.int16),
+        array_at(table[14], (m,), np.uint64),
     )

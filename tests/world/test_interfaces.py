@@ -408,6 +408,37 @@ def test_boards_have_equal_hashes_exactly_if_they_are_equal() -> None:
     assert len(set(hashes[0])) == len(boards)
 
 
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
+def test_an_ended_episode_has_the_hash_of_its_own_board(autoreset: str, num_threads: int) -> None:
+    """In a pool of few boards, which come back, as on the same boards given; also after a change of the config and in a copy."""
+    two_sizes = mfl.LakeConfig.model_validate(TWO_SIZES)
+    options: dict[str, Any] = {"max_size": 5, "autoreset": autoreset, "num_threads": num_threads}
+    batch = mfl.LakeBatch(two_sizes.model_copy(update={"horizon": 2}), 4, pool_size=3, **options)
+    given = mfl.LakeBatch(two_sizes.model_copy(update={"horizon": 1}), 4, **options)
+    wait = np.full((4, 2), WAIT)
+    batch.seed(np.arange(4))
+    batch.reset()
+    seen = set()
+    for k in range(8):
+        if k == 4:
+            batch.set_config(mfl.LakeConfig.single(4, 2, horizon=2))
+        if k == 6:
+            batch = pickle.loads(pickle.dumps(batch))
+        boards = [batch.instance(env) for env in range(4)]
+        for _ in range(2):
+            batch.step(wait)
+        given.reset(instances=boards)
+        given.step(wait)
+        assert batch.board_hashes.tolist() == given.board_hashes.tolist()
+        seen |= set(batch.board_hashes.tolist())
+        if autoreset == "next_step":
+            batch.step(wait)
+        elif autoreset == "disabled":
+            batch.reset()
+    assert len(seen) == 6
+
+
 def test_an_episode_on_a_given_board_comes_from_no_slice() -> None:
     board = mfl.from_desc(["SG", "FF"])
     env = gym.make("MAPFFrozenLake-v0", config=TWO_SIZES, pool_size=16)
