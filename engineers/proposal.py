@@ -72,15 +72,15 @@ class Proposal(BaseModel, Generic[ConfigT]):
     def with_changes(self, current: BaseModel) -> Self:
         """A copy whose ``reasons`` are the knobs that differ from ``current``, each with the reason that is given for it or for its group.
 
-        A reason for a knob that does not differ goes to ``kept``.
+        A reason for a knob that does not differ, or for a group without any that does, goes to ``kept``.
         """
         given = {one.path: one.reason for one in self.reasons}
         made, used = list[Change](), set[str]()
         for path, old, new in changes(current, self.config):
             names = [".".join(path[:length]) for length in range(len(path), 0, -1)]
-            found = next((name for name in names if name in given), "")
-            used.add(found)
-            made.append(Change(path=names[0], old=old, new=new, reason=given.get(found, "")))
+            reasons = [given[name] for name in names if name in given]  # the knob's own before those of its groups
+            used.update(names)
+            made.append(Change(path=names[0], old=old, new=new, reason=reasons[0] if reasons else ""))
         kept = {name: reason for name, reason in given.items() if reason and name not in used}
         return self.model_copy(update={"reasons": made, "kept": self.kept | kept})
 

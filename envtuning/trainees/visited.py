@@ -17,7 +17,7 @@ class Visited:
 
     def __init__(self) -> None:
         self.known: set[int] = set()
-        self.added: set[int] = set()  # since ``take``, for other processes
+        self.added: set[int] = set()  # by ``repeats`` since ``take``, for other processes
 
     def repeats(self, questions: Sequence[str]) -> list[bool]:
         """Which of these questions were trained on before; all of them are trained on now, so none repeats another."""
@@ -28,18 +28,20 @@ class Visited:
         return found
 
     def repeats_in_turn(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """The same for questions that end one after another, given by hashes of 8 bytes: one may repeat one of them, too."""
+        """The same for questions that end one after another, given by hashes of 8 bytes: one may repeat one of them, too.
+
+        For one process: ``take`` does not have these.
+        """
         known, found = self.known, np.zeros(len(keys), bool)
         for place, key in enumerate(keys.tolist()):
             if key in known:
                 found[place] = True
             else:
                 known.add(key)
-                self.added.add(key)
         return found
 
     def take(self) -> set[int]:
-        """The questions that were added since the last call."""
+        """The questions that ``repeats`` added since the last call."""
         taken, self.added = self.added, set()
         return taken
 

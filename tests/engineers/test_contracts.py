@@ -122,6 +122,17 @@ def test_what_a_proposal_a_change_and_a_completion_are_until_told_otherwise():
         Change(path="a", why="")
 
 
+def test_a_group_of_which_a_part_was_changed_is_not_kept():
+    """Even if that part has a reason of its own; the group without a change is kept."""
+    now = StageReport(stage=0, config={"a": {"share": 1}, "b": {"share": 1}})
+    new = now.model_copy(update={"config": {"a": {"share": 2}, "b": {"share": 1}}})
+    why = {"config.a": "hard", "config.a.share": "too few", "config.b": "easy"}
+    told = Proposal(config=new, reasons=[Change(path=path, reason=reason) for path, reason in why.items()])
+    told = told.with_changes(now)
+    assert told.reasons == [Change(path="config.a.share", old=1, new=2, reason="too few")]
+    assert told.kept == {"config.b": "easy"}
+
+
 REPORT = {"stage": 0, "config": {}}
 RESULT = {"name": "4", "episodes": 1}
 
