@@ -45,7 +45,7 @@ class ControlledEngineer(Engineer):
 
     def __init__(self, engineer: Engineer, told: Told, control: str, tier: Tier) -> None:
         self.engineer, self.told, self.name = engineer, told, f"{engineer.name} ({control})"
-        self.tier = tier
+        self.tier, self.transcript = tier, engineer.transcript
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         return self.engineer.can_turn(knobs)

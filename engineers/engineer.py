@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -13,6 +13,9 @@ from engineers.knobs import Knob
 from engineers.proposal import ConfigT, Proposal
 from engineers.report import StageReport
 from engineers.tiers import UNKNOWN, Tier
+
+if TYPE_CHECKING:
+    from engineers.model.transcript import Transcript
 
 
 class Engineer(ABC):
@@ -24,6 +27,7 @@ class Engineer(ABC):
     name: str
     tier: Tier = UNKNOWN  # the highest kind of information that it uses
     guard: Guard | None = None  # the checks of its own proposals; None: the caller has to check them
+    transcript: Transcript | None = None  # where it keeps what it asked, if it asks anybody
 
     @abstractmethod
     def propose(

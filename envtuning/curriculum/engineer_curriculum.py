@@ -57,9 +57,10 @@ class EngineerCurriculum(Curriculum):
     ``config`` is what training begins with, a pydantic model; its fields are the knobs, and ``editable`` names those that may be
     turned. ``target`` is the config of the tasks that count in the end. A language model is asked at most ``max_questions`` times,
     20 unless told, and after the first answer a line says what all of them will cost. ``transcript`` is a file that keeps every
-    exchange; beside it, ``configs_`` and its name has the config that resulted from each stage's question. With ``background=True``, training continues while the engineer thinks. ``environment``, ``score_in_words``, ``blind_scores``
-    (of the best answer that ignores the question, by slice) and ``outcomes_in_words`` are told to the engineer. ``options`` are those of
-    ``engineers.make``.
+    exchange; beside it, ``configs_`` and its name has the config that resulted from each stage's question. With ``background=True``,
+    training continues while the engineer thinks. ``environment``, ``score_in_words``, ``blind_scores`` (of the best answer that ignores the
+    question, by slice) and ``outcomes_in_words`` are told to the engineer. ``options`` are those of ``engineers.make``. An engineer that is an
+    object has its own options and its own transcript.
     """
 
     def __init__(
@@ -91,6 +92,10 @@ class EngineerCurriculum(Curriculum):
             raise SpecError(f"every={every}, max_questions={max_questions}: both must be at least 1")
         if not isinstance(engineer, str) and options:
             raise SpecError(f"{', '.join(options)}: options are for an engineer that is given by its name")
+        if not isinstance(engineer, str) and transcript is not None:
+            raise SpecError(
+                f"transcript={str(transcript)!r:.60}: an engineer that is given as an object keeps its own, so give transcript=… to the engineer"
+            )
         self.config, self.target, self.every, self.unit = config, target, every, unit
         self.editable, self.space, self.guard = editable, space, guard
         self.timeout, self.background, self.seed, self.options = timeout, background, seed, options
@@ -117,6 +122,7 @@ class EngineerCurriculum(Curriculum):
             raise SpecError(str(error)) from error
         first.check_askable()
         self.name = first.name
+        self._keeps_transcript = first.transcript is not None
         if target is not None and (note := out_of_reach(first, [config], target, editable)):
             warnings.warn(note, stacklevel=2)
         self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
@@ -280,8 +286,11 @@ class EngineerCurriculum(Curriculum):
         return answered.config
 
     def _keep_configs(self, last: BaseModel) -> None:
-        """Beside the transcript, if anybody was asked: a line for each stage, with the config that came of its question."""
-        if self.transcript is None or not self.transcript.exists():
+        """Beside the transcript, if anybody was asked: a line for each stage, with the config that came of its question.
+
+        Of an engineer that keeps no transcript, a file at that path is another run's, and so are the configs beside it.
+        """
+        if self.transcript is None or not self._keeps_transcript or not self.transcript.exists():
             return
         after = [dict(record.config) for record in self.history[1:]] + [dump(last)]
         lines = [

@@ -276,6 +276,23 @@ def test_a_language_model_is_asked_and_the_first_answer_says_what_all_will_cost(
     assert "token" in capped.incidents[0].message
 
 
+@pytest.mark.parametrize("rule", ["learnability", "permuted/learnability"])
+def test_whoever_asks_nobody_leaves_the_configs_beside_an_earlier_transcript_as_they_are(rule, httpserver, tmp_path):
+    pytest.importorskip("openai")
+    name, transcript = answering(httpserver, {"easy.share": 0.25}), tmp_path / "asked.jsonl"
+    configs = tmp_path / "configs_asked.jsonl"
+    found = []
+    for engineer in (name, rule, f"permuted/{name}"):
+        curriculum = EngineerCurriculum(engineer, Tasks(), every=60, transcript=transcript)
+        fed(curriculum, 120)
+        assert len(curriculum.history) == 2
+        assert curriculum.incidents == []
+        found.append(configs.read_text())
+        configs.write_text(found[-1].replace("0.25", "0.5"))
+    assert found[1] == found[0].replace("0.25", "0.5")  # a rule wrote nothing
+    assert found[2] == found[0]  # a control asks a model
+
+
 class Counts(engineers.Engineer):
     """Says how often it was asked, as far as it remembers."""
 
@@ -515,6 +532,8 @@ def test_wrong_arguments_are_refused_at_once():
             EngineerCurriculum("learnability", **{"config": Tasks()} | options)
     with pytest.raises(SpecError, match="temperature: options are for an engineer that is given by its name"):
         EngineerCurriculum(Stub(), Tasks(), temperature=1)
+    with pytest.raises(SpecError, match=r"transcript='asked.jsonl': .* so give transcript=… to the engineer"):
+        EngineerCurriculum(Stub(), Tasks(), transcript="asked.jsonl")
     with pytest.raises(
         SpecError, match=r"'rules' has no option evry; .*\. EngineerCurriculum itself takes target, every, unit"
     ):
