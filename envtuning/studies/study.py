@@ -111,19 +111,29 @@ def _do_at_once(
             over(job)
 
 
+LEFT: list[
+    Executor
+] = []  # by an error: a pool that nobody holds any more would carry out what waits, and not cancel it
+
+
 @contextmanager
 def left_at_once(pool: Executor) -> Iterator[Executor]:
-    """An error does not wait for what the pool has not begun, and Ctrl-C not for what it has, either: the same command continues it."""
+    """The pool, which is left by an error at once: what waits is cancelled, and the same command continues it.
+
+    Processes that are at work finish that work, after an error. Ctrl-C ends them in the middle of it.
+    """
     others = multiprocessing.active_children()
-    with pool:
-        try:
-            yield pool
-        except BaseException as error:
-            pool.shutdown(wait=False, cancel_futures=True)
-            if not isinstance(error, Exception):
-                for process in set(multiprocessing.active_children()).difference(others):
-                    process.terminate()
-            raise
+    try:
+        yield pool
+    except BaseException as error:
+        # Once: a further call of shutdown, as at the end of ``with pool``, would take the cancelling back.
+        pool.shutdown(wait=False, cancel_futures=True)
+        LEFT.append(pool)
+        if not isinstance(error, Exception):
+            for process in set(multiprocessing.active_children()).difference(others):
+                process.terminate()
+        raise
+    pool.shutdown()
 
 
 def processes(count: int) -> Executor:

@@ -33,7 +33,7 @@ from envtuning.studies.closed_loop import gain
 from envtuning.studies.compare import comparison_from, comparison_of, markdown, notes
 from envtuning.studies.outcomes import Outcome, finished, played_on
 from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, load_study, part_of
-from envtuning.studies.study import _ready, do, execute, is_done, plan, run_folders
+from envtuning.studies.study import _ready, do, execute, is_done, left_at_once, plan, processes, run_folders
 from tests.envtuning.commands import called
 from tests.envtuning.counting_runs import spec_of
 
@@ -113,10 +113,28 @@ def test_the_processes_of_a_study_that_is_asked_to_end_end_with_it(arms, tmp_pat
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
         execute(arms, [0, 1], tmp_path, jobs=2, began=asked_to_end)
-    end = time.monotonic() + 5  # a process takes longer to begin
+    end = time.monotonic() + 5  # left alone, they would begin and work for longer
     while set(multiprocessing.active_children()) - before:
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_work_that_waits_is_cancelled_by_an_error():
+    runs, before = [], set(multiprocessing.active_children())
+
+    def fails():
+        with left_at_once(processes(1)) as pool:
+            runs.extend(pool.submit(time.sleep, 0.1) for _ in range(20))
+            runs[0].result()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    end = time.monotonic() + 20
+    while set(multiprocessing.active_children()) - before:  # it finishes what it has begun
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert sum(run.cancelled() for run in runs) > 12  # all but the first and what already lay before the process
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
