@@ -5,8 +5,9 @@ They stand on the exam as its command does: nothing in the exam needs them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -57,8 +58,11 @@ class Trainings:
         self.family.stage(decisions)
         self.learners, self.decisions, self.roots = learners, decisions, roots
         self.baseline = even_end(self.family) if baseline is None else baseline
-        if min(learners, roots) < 1 or (num_threads is not None and num_threads < 1):
-            raise SpecError(f"num_envs={learners}, roots={roots}, num_threads={num_threads}: each must be at least 1")
+        counts = [learners, roots, 1 if num_threads is None else num_threads]
+        if not all(isinstance(one, int | np.integer) and one >= 1 for one in counts):
+            raise SpecError(
+                f"num_envs={learners}, roots={roots}, num_threads={num_threads}: each must be a whole number of at least 1"
+            )
         self.threads = min(num_threads or available_cores(), learners)
         self.groups: list[_Group] = []  # one for each thread
         n, most = self.family.tasks, self.family.stage(decisions) * self.family.answers
@@ -83,8 +87,9 @@ class Trainings:
         columns = [np.broadcast_to(chosen[name], self.learners).tolist() for name in Start._fields]
         starts = [Start(*one) for one in zip(*columns, strict=True)]
         cuts = np.array_split(np.arange(self.learners), self.threads)
-        self.groups = [_Group(self.family, [starts[at] for at in cut], self.decisions) for cut in cuts]
-        seen = self._trained(np.ones((self.learners, self.family.tasks)))
+        with one_thread():
+            self.groups = [_Group(self.family, [starts[at] for at in cut], self.decisions) for cut in cuts]
+            seen = self._trained(np.ones((self.learners, self.family.tasks)))
         return [one._replace(info=one.info | start._asdict()) for one, start in zip(seen, starts, strict=True)]
 
     def _checked(self, options: ByName) -> ByName:
@@ -103,15 +108,26 @@ class Trainings:
         if weights.shape != (self.learners, n) or not (weights >= 0).all() or np.isinf(weights.sum()):
             rows = f"{self.learners} rows of " if self.learners > 1 else ""
             raise SpecError(f"action {actions!r:.60}: give {rows}{n} finite weights of at least 0, one for each task")
-        return self._trained(np.where(weights.sum(1, keepdims=True) > 0, weights, 1.0))
+        with one_thread():
+            return self._trained(np.where(weights.sum(1, keepdims=True) > 0, weights, 1.0))
 
     def _trained(self, weights: Floats) -> list[Seen]:
-        torch.set_num_threads(1)  # more threads within a product would change sums, and cost more than they gain
         work = (self.groups, np.array_split(weights, self.threads), repeat(self.baseline))
         if self.threads == 1:
             return next(map(_Group.stage, *work))
         with ThreadPoolExecutor(self.threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             return [one for seen in pool.map(_Group.stage, *work) for one in seen]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch computes with one thread here: more would change sums, and cost more than they gain. Then it has as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class EngineerExamEnv(gym.Env[ByName, Floats]):

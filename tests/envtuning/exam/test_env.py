@@ -19,6 +19,8 @@ from tests.lazily import needed
 
 needed("torch", extra="exam")
 
+import torch  # noqa: E402
+
 import envtuning.exam  # noqa: E402, F401  registers the id
 from engineers import Completion, ModelEngineer  # noqa: E402
 from envtuning.errors import SpecError  # noqa: E402
@@ -131,6 +133,20 @@ def test_the_text_is_what_a_model_reads_to_the_byte():
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
+def test_torch_has_as_many_threads_afterwards_as_before(num_threads, tmp_path, monkeypatch):
+    monkeypatch.setenv("ENVTUNING_EXAM", str(tmp_path))  # a root that must be trained first
+    many, before = gym.make_vec(ID, num_envs=2, num_threads=num_threads, **GIVEN), torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        many.reset(seed=0)
+        assert torch.get_num_threads() == 3
+        many.step(np.ones((2, 7)))
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("family", [ROOMY, WIDE], ids=lambda family: family.name)
 def test_side_by_side_each_is_as_alone_bit_for_bit(family, num_threads):
     given = GIVEN | {"family": family}
@@ -191,9 +207,17 @@ def test_an_action_that_is_no_weights_of_the_tasks_is_refused(action):
     assert env.step(np.zeros(7))[0]["shares"].tolist() == pytest.approx([1 / 7] * 7)  # no weight at all draws evenly
 
 
-@pytest.mark.parametrize("given", [{"num_envs": 0}, {"num_envs": 2, "num_threads": 0}, {"num_envs": 2, "roots": 0}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"num_envs": 0},
+        {"num_envs": 2, "num_threads": 0},
+        {"num_envs": 2, "num_threads": 1.5},
+        {"num_envs": 2, "roots": 0},
+    ],
+)
 def test_no_learner_no_thread_and_no_root_are_refused(given):
-    with pytest.raises(SpecError, match="each must be at least 1"):
+    with pytest.raises(SpecError, match="each must be a whole number of at least 1"):
         gym.make_vec(ID, **GIVEN | given)
 
 
