@@ -79,10 +79,15 @@ def arms(name: str, sheet: Sheet) -> dict[str, tuple[str, Reads]]:
 
 
 def keep_configs(hall: Hall, name: str, sheet: Sheet) -> None:
-    """Beside each stored transcript, the configs that a replay in this folder has found. A sitting that was kept finds none."""
+    """Beside each stored transcript, the configs that a replay in this folder has found."""
     engineer, _ = arms(name, sheet)[sheet.model]
-    for found in (hall.folder / "transcripts" / folder_name(engineer)).rglob("configs_*.jsonl"):
-        copyfile(found, TRANSCRIPTS / name / found.parent.name.partition("-")[0] / found.name)
+    found = list((hall.folder / "transcripts" / folder_name(engineer)).rglob("configs_*.jsonl"))
+    for one in found:
+        copyfile(one, TRANSCRIPTS / name / one.parent.name.partition("-")[0] / one.name)
+    if missing := len(sheet.roots(name)) - len(found):
+        print(
+            f"{name}: no configs written for {missing} sittings, which were kept by an earlier call: remove {hall.folder} and call again"
+        )
 
 
 def measured(hall: Hall, name: str, sheet: Sheet) -> dict[str, Any]:
