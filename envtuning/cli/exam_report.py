@@ -16,7 +16,7 @@ from engineers.redaction import redact
 from engineers.shared.counts import counted
 from envtuning.errors import SpecError
 from envtuning.exam import sheet
-from envtuning.exam.families import NAMED, NULL, Family, drawn_by, named
+from envtuning.exam.families import NAMED, NULL, Family, named
 from envtuning.exam.hall import WITHOUT_A_MODEL, Hall, available_cores, papers
 from envtuning.exam.reading import Reads
 from envtuning.exam.scores import Score, by_root, scores
@@ -90,16 +90,10 @@ def telling(console: Console, first: str) -> Iterator[Callable[[str], None]]:
 
 
 def families_named(names: str) -> list[Family]:
-    """'all', or names separated by commas; ``drawn-seed-N`` is the six families of a seed."""
+    """'all', or names separated by commas."""
     if names.strip() == "all":
         return list(NAMED.values())
-    found: list[Family] = []
-    for name in (part.strip() for part in names.split(",") if part.strip()):
-        kind, _, seed = name.partition("-seed-")
-        if kind == "drawn" and seed.isdecimal() and len(seed) < 10:
-            found += drawn_by(int(seed))
-        else:
-            found.append(named(name))
+    found = [named(part.strip()) for part in names.split(",") if part.strip()]
     if not found:
         raise SpecError(f"no family is named: give one of {', '.join(NAMED)}")
     return found

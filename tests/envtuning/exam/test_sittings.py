@@ -39,13 +39,13 @@ from envtuning.cli import exam_report as report  # noqa: E402
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum  # noqa: E402
 from envtuning.errors import RunError, SpecError  # noqa: E402
 from envtuning.exam import sheet  # noqa: E402
-from envtuning.exam.families import CODES, NAMED, Family, drawn_by, is_what_it_says  # noqa: E402
+from envtuning.exam.families import CODES, NAMED, Family, is_what_it_says  # noqa: E402
 from envtuning.exam.hall import KEPT, WITHOUT_A_MODEL, Hall, papers  # noqa: E402
 from envtuning.exam.reading import Rates, as_of_others, plainly, rates_of  # noqa: E402
 from envtuning.exam.roots import tasks_of  # noqa: E402
 from envtuning.exam.scores import part_of, scores  # noqa: E402
 from envtuning.exam.session import Session, Shown, Start  # noqa: E402
-from envtuning.exam.sitting import BOUNDS, EVEN, ORACLE, Paper, Sitting, examined, reading, replayed, sit, trained  # noqa: E402
+from envtuning.exam.sitting import BOUNDS, EVEN, Paper, Sitting, examined, reading, replayed, sit, trained  # noqa: E402
 from envtuning.exam.trainee import HeldOut  # noqa: E402
 from envtuning.loop.run import start  # noqa: E402
 from envtuning.runs.log import RunLog  # noqa: E402
@@ -621,7 +621,7 @@ def test_the_processes_of_an_exam_that_is_asked_to_end_end_with_it(tmp_path):
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
         Hall(tmp_path, jobs=2).sittings(papers(["once"], [SMALL], STARTS, decisions=3), asked_to_end)
-    end = time.monotonic() + 5  # a process takes longer to begin
+    end = time.monotonic() + 5  # left alone, they would begin and work for longer
     while set(multiprocessing.active_children()) - before:
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -799,10 +799,9 @@ def test_a_family_that_says_it_was_drawn_must_have_been(honest, name):
     assert changed(json.loads(honest.read_text()), family=forged) == [f"its family is not {name}"]
 
 
-def test_families_of_a_seed_are_what_they_say():
-    assert all(is_what_it_says(family) for family in (*drawn_by(3), *NAMED.values(), SMALL))
-    first, second, *_ = drawn_by(3)
-    assert not is_what_it_says(first.model_copy(update={"name": second.name}))
+def test_families_of_the_exam_are_what_they_say():
+    assert all(is_what_it_says(family) for family in (*NAMED.values(), SMALL))
+    assert not is_what_it_says(NAMED["drawn-1"].model_copy(update={"name": "drawn-2"}))
 
 
 @pytest.mark.parametrize("field", [
@@ -877,14 +876,6 @@ def test_an_exam_in_a_file_is_never_silent(tmp_path, monkeypatch):
     again = CliRunner().invoke(app_with(["exam"]), ["exam", "verify", str(tmp_path / "mine.json")])
     assert again.exit_code == 0, again.output
     assert any(line.startswith(f"  … 1 of {count} sittings (") for line in again.output.splitlines())
-
-
-def test_drawn_families_are_named_by_their_seed():
-    found = report.families_named("drawn-seed-3,small")
-    assert [family.name for family in found] == [f"drawn-{place} of 3" for place in range(1, 7)] + ["small"]
-    with pytest.raises(SpecError, match="is unknown"):
-        report.families_named("drawn-seed-x")
-    assert ORACLE in BOUNDS
 
 
 # The same training as an ordinary run
