@@ -1,10 +1,10 @@
 """Whether an engineer is safe where nobody chose it: ``python -m benchmarks.safety``.
 
-Preregistered. An engineer is compared with even draws (``uniform``), paired by seed, on seventeen grounds: the lakes' preset ``scripted``, the
-two development families of the exam and its family ``null``, twelve small worlds of text, and the newcomer's four arithmetic tasks. Two of the
-worlds of text are examples, and three were written for this: on these five forms of ``steady`` were compared, with other seeds. Three more had
-no part in that. ``seven-moves`` was written after a first choice, which ended 7.5 points below even draws there; so the form was chosen again, on it, too, with these and
-other seeds. On ``five-bits``, ``four-days`` and ``six-boards`` nothing had been played then. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and
+Preregistered. An engineer is compared with even draws (``uniform``, which draws difficulties, too), paired by seed, on eighteen grounds: the lakes' presets
+``scripted`` and ``small-corridors``, the two development families of the exam and its family ``null``, twelve small worlds of text, and the newcomer's
+four arithmetic tasks. Two of the worlds of text are examples, and three were written for this: on these five forms of ``steady`` were compared, with
+other seeds. Three more had no part in that. ``seven-moves`` was written after a first choice, which ended 7.5 points below even draws there; so the
+form was chosen again, on it, too, with these and other seeds. On ``five-bits``, ``four-days`` and ``six-boards`` nothing had been played then. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and
 ten more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided counts as not safe. On the newcomer's tasks it
 takes thirty seeds at least, none more than 10 points below even draws, and no task given up for good. How often one of two runs of even draws
 ends that far below the other is stored, too (`chance_of_worst`, added after ten seeds). The newcomer's test has 160 questions a task: it had
@@ -43,6 +43,7 @@ TRUSTED = ("benchmarks.newcomer", "benchmarks.safety_worlds", "examples.five_tas
 MARGIN = 0.02  # success that an engineer may lose against even draws
 ENGINEERS = ["steady"]
 ROUND, MOST = 10, 40  # seeds that are added at a time, and that a ground has at most
+LAKES = ("scripted", "small-corridors")  # presets
 LEARNER = {"kind": "lm", "options": {"layers": 1, "batch": 16, "learning_rate": 6e-3}}
 
 FIVE = {name: {"length": 3} for name in ("copy", "reverse", "sort", "shift")} | {"double": {"digits": 3}}
@@ -137,7 +138,7 @@ def by_sittings(family: Family) -> Ends:
 def grounds() -> list[Ground]:
     """The cheapest first."""
     return [
-        Ground("scripted", by_runs("scripted", lambda: load_spec("scripted"))),
+        *(Ground(name, by_runs(name, lambda name=name: load_spec(name))) for name in LAKES),  # type: ignore[misc]
         *(Ground(name, by_runs(name, lambda name=name: text_spec(name))) for name in TEXTS),  # type: ignore[misc]
         *(Ground(family.name, by_sittings(family), first=2000) for family in (named(NULL), *DEVELOPMENT)),
         Ground("newcomer", by_runs("newcomer", newcomer.spec), first=20, enough=30, worst=-0.1),
