@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from engineers.knobs import changes
 
@@ -68,6 +68,12 @@ class Proposal(BaseModel, Generic[ConfigT]):
         False, description="True when every reply was refused, so the current config stays in force."
     )
     refusals: list[str] = Field(default_factory=list, description="Why earlier replies were refused, a sentence each.")
+
+    @model_serializer(mode="wrap")
+    def _in_short(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Where nothing is kept with a reason, stored proposals read as they always did."""
+        told: dict[str, Any] = handler(self)
+        return {name: value for name, value in told.items() if value or name != "kept"}
 
     def with_changes(self, current: BaseModel) -> Self:
         """A copy whose ``reasons`` are the knobs that differ from ``current``, each with the reason that is given for it or for its group.

@@ -377,7 +377,7 @@ class EngineerCurriculum(Curriculum):
         state["proposals"] = [
             one.model_dump(mode="json", exclude={"config"}) | {"config": dump(one.config)} for one in self.proposals
         ]
-        state["answered"] = self._answered
+        state["answered"] = list(self._answered)
         state["slices"] = self.slices.names
         state["halves"] = [half.dump() for half in self._read()]
         state["open"] = None if self._open is None else self._open.report.model_dump(mode="json")

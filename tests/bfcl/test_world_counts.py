@@ -171,7 +171,7 @@ def test_a_set_may_take_every_task_that_there_is_and_a_probe_none_that_is_exclud
     rest = world.draw(base, 40, seed=1, purpose="probe", exclude=(some,))
     assert not rest.fingerprints() & some.fingerprints()
     everything = BFCLCases(tuple(f"multi_turn_base_{number}" for number in range(200)))
-    with pytest.raises(InfeasibleConfig, match="no training task has 1 to 8 turns"):
+    with pytest.raises(InfeasibleConfig, match="no training task has at most 8 turns"):
         world.draw(base, 1, seed=0, purpose="probe", exclude=(everything,))
 
 
