@@ -36,7 +36,7 @@ class _Section(BaseModel):
         cls.__doc__ = "\n".join(told)
 
 
-FEW = 20  # first visits; with fewer in a stage, or half as many in its last half, repeats are read, too
+FEW = 20  # first visits; with fewer in a stage, or fewer than half as many in its last half, repeats are read, too
 _OF_TRAINING = ("halves", "repeats", "all_repeats", "questions")
 
 

@@ -49,7 +49,7 @@ class Seen(NamedTuple):
 
 
 class Trainings:
-    """What both environments share: learners of a family, each with the engineer for which its actions speak."""
+    """What both environments share: learners of a family, each with an engineer whose answers are the actions."""
 
     def __init__(
         self, learners: int, family: str | Family, decisions: int, roots: int, baseline: float | None, num_threads: int | None

@@ -39,10 +39,13 @@ Stages = Sequence[Stage]
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "sure": PLAIN, "gap": PLAIN, "flat": PLAIN, "thresholds": DATA})
 class RisingEngineer(UnorderedEngineer):
-    """Trains the slices whose score rises above a blind guess, and rehearses those that are learnt. ``learnt`` is the success from which a slice is only rehearsed; these have a third of ``keep`` of the data at first and ``keep`` in
-    the last stage, because what is forgotten early comes back. A slice rises if its score is ``sure`` standard errors above a blind guess, or
-    in the first stage, unless two stages have closed less than ``gap`` of what it lacked. Any other has ``flat`` of a rising one's data.
-    Where nothing rises, the data is divided as in the target. ``thresholds`` are those of ``rules``, for difficulties and ordered slices.
+    """Trains the slices whose score rises above a blind guess, and rehearses those that are learnt.
+
+    ``learnt`` is the success from which a slice is only rehearsed. These have a third of ``keep`` of the data together at first and ``keep`` in
+    the last stage, because what is forgotten early comes back. A slice rises if its score is ``sure`` standard errors above a blind guess, in
+    its first stage, or if it never had any credit, unless two stages have closed less than ``gap`` of what it lacked. Any other has ``flat`` of
+    a rising one's data. Where nothing rises, the data is divided as in the target. ``thresholds`` are those of ``rules``, for difficulties and
+    ordered slices.
     """
 
     name = "rising"
@@ -81,7 +84,7 @@ class RisingEngineer(UnorderedEngineer):
         if report.rounds_left is None:
             return self.keep
         done, decisions = report.stage, report.stage + report.rounds_left
-        return self.keep * (1 + 2 * done / max(1, decisions - 1)) / 3
+        return self.keep * (1 + 2 * done / (decisions - 1)) / 3 if decisions > 1 else self.keep
 
     def kind(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> str:
         """``learnt``, ``rising`` or ``flat``: success of the last half, score of the whole.
@@ -92,13 +95,13 @@ class RisingEngineer(UnorderedEngineer):
         seen = [stage for stage in stages if name in stage.late]
         if not seen:
             return "rising"
-        last = seen[-1]
+        first, last = len(seen) == 1, seen[-1]
         seen = [stage for stage in seen if as_hard(stage.record, piece, last.record.config)]
         successes = [stage.late[name].rate(report.objective) or 0.0 for stage in seen]
         if successes[-1] >= self.learnt and (not report.target or as_hard(last.record, piece, report.target)):
             return "learnt"
         scores = [score_of(stage.whole[name], report) for stage in seen]
-        if len(stages) == 1 or not any(scores):
+        if first or not any(scores):
             return "rising"  # without any credit, what cannot be learnt looks like what has not begun
         stopped = len(scores) > 2 and scores[-1] - scores[-3] < self.gap * (1 - scores[-3])
         if stopped and max(successes) < self.learnt:
@@ -110,10 +113,13 @@ class RisingEngineer(UnorderedEngineer):
 
 
 class SteadyEngineer(RisingEngineer):
-    """As ``rising``, but no slice loses its data at once. One that has not begun looks like one that cannot be learnt. So none is flat before
-    another has closed half of what it lacked. A flat slice then loses half of its data for each stage in a row in which it is flat, down to ``flat``, or to its success:
-    what succeeds can be forgotten. A learnt slice has a rising one's data while its success is ``learnt``, less the more it succeeds,
-    and then its rehearsal alone."""
+    """As ``rising``, but a slice that does not rise loses its data step by step.
+
+    One that has not begun looks like one that cannot be learnt. So none is flat before some slice has closed half of what it lacked at a blind
+    guess. A flat slice then loses half of its data for each stage in a row in which it is flat, down to ``flat``, or to its success: what
+    succeeds can be forgotten. A learnt slice has a rising one's data while its success is ``learnt``, less the more it succeeds, and then its
+    rehearsal alone.
+    """
 
     name = "steady"
 
@@ -131,11 +137,10 @@ class SteadyEngineer(RisingEngineer):
         return super().part(kind, piece, stages, report)
 
     def stages_flat(self, piece: SliceKnobs, stages: Stages, report: StageReport) -> int:
-        """For how many stages in a row the slice has been flat."""
-        count = len(stages)
-        while count > 0 and self.kind(piece, stages[:count], report) == "flat":
-            count -= 1
-        return len(stages) - count
+        """For how many stages with data in a row the slice has been flat."""
+        at = [place for place, stage in enumerate(stages, start=1) if piece.name in stage.late]
+        flat = [self.kind(piece, stages[:place], report) == "flat" for place in at]
+        return len(flat) if all(flat) else flat[::-1].index(False)
 
 
 @reads({"learnt": PLAIN, "keep": PLAIN, "part": PLAIN})
@@ -166,7 +171,7 @@ class OnceEngineer(ShareRule):
 
 
 def results(record: StageRecord, report: StageReport) -> Results:
-    """What the last half of a stage showed of each slice; all of it, if there are few first visits."""
+    """What the last half of a stage showed of each slice; all of it, if there are few first visits. Without training's row, validation's or the probe's."""
     return {row.name: row for row in read_first(record, report.objective)}
 
 
@@ -203,8 +208,8 @@ def as_shown(name: str, stage: Stage, report: StageReport) -> str:
 
 
 def shared(kinds: Mapping[str, str], parts: Mapping[str, float], keep: float, weights: Mapping[str, float]) -> Parts:
-    """Learnt slices have ``keep`` of the data together, and each has its part if that is more; the others divide the rest by their parts. Slices of one kind are drawn as
-    their weights say.
+    """Learnt slices have ``keep`` of the data together, and each has its part if that is more; the others divide the rest by their parts. Then
+    all are scaled to sum to one. Slices of one kind are drawn as their weights say.
 
     Where nothing rises, all are: more data would only go to what cannot be learnt.
     """

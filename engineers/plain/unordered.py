@@ -24,7 +24,7 @@ class UnorderedEngineer(RulesEngineer):
     """Divides the data among the target's slices by ``divided``, if two or more have shares and no order is declared.
 
     Difficulties move towards the target as in ``rules``, but each by the success of its own slice: without an order, another slice says
-    little of it. A rate from few episodes is drawn to where no step is taken.
+    little of it. A rate from few episodes is shrunk towards the success at which difficulties stay as they are.
     """
 
     @abstractmethod

@@ -160,6 +160,25 @@ def test_steady_takes_nothing_before_a_slice_has_closed_half_of_what_it_lacked(s
     assert shares("rising", report(seen, seen))["stuck"] < 0.1 * found["coming"]
 
 
+@pytest.mark.parametrize("engineer", ["rising", "steady"])
+def test_the_first_stage_of_a_slice_is_the_first_with_data_of_it(engineer):
+    """`stuck` had none before: it cannot be called flat yet."""
+    before = {name: told for name, told in SECOND.items() if name != "stuck"}
+    found = shares(engineer, report(before, before, SECOND))
+    assert found["stuck"] == found["unseen"]
+
+
+def test_a_stage_without_data_of_a_slice_does_not_halve_it():
+    without = {name: told for name, told in SECOND.items() if name != "stuck"}
+    once, still = (shares("steady", report(FIRST, SECOND, *later)) for later in ([], [without, without]))
+    assert once["stuck"] / once["unseen"] == pytest.approx(still["stuck"] / still["unseen"]) == pytest.approx(0.5)
+
+
+def test_the_only_decision_rehearses_as_the_last():
+    told = report(FIRST).model_copy(update={"rounds_left": 1})
+    assert shares("rising", told)["known"] == pytest.approx(0.3)
+
+
 def test_steady_keeps_what_a_flat_slice_can_lose():
     """As much of a rising slice's data as it succeeds."""
     still = SECOND | {"half": (0.4, 0.5)}
