@@ -1,14 +1,16 @@
 """Whether an engineer is safe where nobody chose it: ``python -m benchmarks.safety``.
 
-Preregistered. An engineer is compared with even draws (``uniform``, which draws difficulties, too), paired by seed, on eighteen grounds: the lakes' presets
+An engineer is compared with even draws (``uniform``, which draws difficulties, too), paired by seed, on eighteen grounds: the lakes' presets
 ``scripted`` and ``small-corridors``, the two development families of the exam and its family ``null``, twelve small worlds of text, and the newcomer's
-four arithmetic tasks. Two of the worlds of text are examples, and three were written for this: on these five forms of ``steady`` were compared, with
-other seeds. Three more had no part in that. ``seven-moves`` was written after a first choice, which ended 7.5 points below even draws there; so the
-form was chosen again, on it, too, with these and other seeds. On ``five-bits``, ``four-days`` and ``six-boards`` nothing had been played then. It is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and
-ten more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided counts as not safe. On the newcomer's tasks it
-takes thirty seeds at least, none more than 10 points below even draws, and no task given up for good. How often one of two runs of even draws
-ends that far below the other is stored, too (`chance_of_worst`, added after ten seeds). The newcomer's test has 160 questions a task: it had
-40, when chance in the test was most of the spread between two runs of a seed.
+four arithmetic tasks. Forms of ``steady`` were compared on `five-tasks`, `six-tasks`, `three-words` and `six-words`, and an earlier one on
+`twelve-codes`, with other seeds; `seven-moves` was written after a first choice, which ended 7.5 points below even draws there, so the form was chosen
+again, on it, too, with these and other seeds. On `five-bits`, `four-days` and `six-boards` nothing had been played then.
+
+Fixed in advance: an engineer is safe on a ground if the one-sided 95 % bound of the difference is above -2 points. Ten seeds are played first, and ten
+more at a time, up to forty, while neither this nor the opposite is shown; what stays undecided counts as not safe. On the newcomer's tasks it takes
+thirty seeds at least, none more than 10 points below even draws, and no task given up for good. Added later: most grounds; how often the first of two
+runs of even draws ends that far below the second (`chance_of_worst`); and 160 questions a task in the newcomer's test, which had 40, when chance in the
+test was most of the spread between two runs of a seed.
 An engineer is safe if it is safe on every ground, so the levels are not corrected for their number. Nor are they for looking up to four
 times at the same ground, so a bound close to -2 should be read with care.
 
@@ -182,7 +184,7 @@ def decided(ground: Ground, engineer: str, most: int) -> dict[str, Any]:
 
 
 def apart(ends: Sequence[float], much: float) -> float:
-    """In how many of two runs of even draws the first ends so much below the second, by the draw of the seeds alone."""
+    """The part of all ordered pairs of runs of even draws in which the first ends more than ``much`` below the second."""
     pairs = list(permutations(ends, 2))
     return sum(one - other < -much for one, other in pairs) / len(pairs)
 
@@ -199,12 +201,14 @@ def main() -> None:
         "--engineers",
         nargs="+",
         default=ENGINEERS,
-        help="whom to measure (steady, the default); others are stored apart",
+        help="whom to measure (steady, the default); others, and some grounds alone, are stored apart",
     )
     names = [ground.name for ground in grounds()]
     parser.add_argument("--grounds", nargs="+", choices=names, default=names, metavar="GROUND", help="where (on all)")
     parser.add_argument("--most", type=int, default=MOST, help=f"seeds of a ground at most ({MOST})")
     arguments = arguments_of(parser)
+    if arguments.most < ROUND or arguments.most % ROUND:
+        parser.error(f"--most {arguments.most}: give a multiple of {ROUND}, because so many seeds are played at a time")
     own.trust(TRUSTED)
     figures = {}
     with errors_in_one_sentence():
@@ -212,7 +216,8 @@ def main() -> None:
             print(f"{engineer}:", flush=True)
             chosen = [ground for ground in grounds() if ground.name in arguments.grounds]
             figures[engineer] = {ground.name: decided(ground, engineer, arguments.most) for ground in chosen}
-    file = "safety" if arguments.engineers == ENGINEERS else "_".join(["safety", *arguments.engineers])
+    whole = arguments.engineers == ENGINEERS and arguments.grounds == names
+    file = "safety" if whole else "_".join(["safety", *arguments.engineers])
     record_if_asked(arguments, file, {"engineers": figures})
 
 

@@ -1,8 +1,7 @@
 """Small worlds of text for ``benchmarks.safety``: some of their tasks are easy, some hard and some impossible.
 
-On `three` and `six` forms of the default engineer were compared, and an older one on `twelve`; `counts`, `lengths` and `sums` had no part in
-that. `moves` showed that the form was not safe, so the next one was chosen on it, too. `bits`, `days` and `boards` were written before anything was played
-on them, `boards` after the choice.
+Forms of the default engineer were compared on `three` and `six`, and an older one on `twelve`; `counts`, `lengths` and `sums` had no part in that. On `moves` an
+earlier form ended below even draws, so the next one was chosen on it, too. `bits` and `days` had not been played then, and `boards` was written after it.
 """
 
 from __future__ import annotations

@@ -94,13 +94,13 @@ def test_the_default_engineer_is_safe_on_all_grounds():
     assert figures.keys() == {ground.name for ground in safety.grounds()}
     assert min(figures["newcomer"]["per_seed"]) > -0.1
     assert not figures["newcomer"]["given_up"]
-    assert "shown to be safe on all seventeen grounds" in " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert "shown to be safe on all eighteen grounds" in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
 def test_the_page_tells_where_an_earlier_form_lost():
     first = json.loads((RESULTS / "safety_first.json").read_bytes())["figures"]["engineers"]["steady"]["seven-moves"]
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert f"it ended {in_points(first['over_even'])} points from even draws" in page
+    assert f"form ended {in_points(first['over_even'])} points from even draws" in page
 
 
 def test_what_the_default_engineer_gains_in_the_exam_is_what_is_stored():
