@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
+from typing import TypeVar
 
 import numpy as np
 
 from envtuning.worlds.text_scores import Scorer, nearness, same, signs_right
 from envtuning.worlds.text_world import Task, TaskKnobs, TextWorld
 
+T = TypeVar("T")  # what a question is about
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 REPLY = "The reply is the answer and nothing else."
 
@@ -76,34 +78,38 @@ twelve = TextWorld(
 )
 
 
-def drawn(draw: Callable[[np.random.Generator], tuple[str, object]], score: Scorer) -> Task[TaskKnobs]:
-    """A task without a knob but its share, from its questions and answers."""
+def drawn(
+    name: str,
+    draw: Callable[[np.random.Generator], T],
+    written: Callable[[T], str],
+    answer: Callable[[T], object],
+    score: Scorer,
+) -> Task[TaskKnobs]:
+    """A task on what is drawn, without a knob but its share."""
 
     def make(rng: np.random.Generator, knobs: TaskKnobs) -> tuple[str, str]:
-        question, answer = draw(rng)
-        return question, str(answer)
+        subject = draw(rng)
+        return f"{name} {written(subject)}", str(answer(subject))
 
     return Task(TaskKnobs, make, score)
 
 
+def digits_below(most: int, size: int) -> Callable[[np.random.Generator], list[int]]:
+    return lambda rng: rng.integers(most, size=size).tolist()
+
+
+def in_a_row(digits: list[int]) -> str:
+    return "".join(map(str, digits))
+
+
 def counted(name: str, answer: Callable[[str], object]) -> Task[TaskKnobs]:
     """A question about five letters, which has no partial credit."""
-
-    def draw(rng: np.random.Generator) -> tuple[str, object]:
-        word = "".join(LETTERS[rng.integers(4, size=5)])
-        return f"{name} {word}", answer(word)
-
-    return drawn(draw, same)
+    return drawn(name, lambda rng: "".join(LETTERS[rng.integers(4, size=5)]), str, answer, same)
 
 
 def calculated(name: str, answer: Callable[[list[int]], int]) -> Task[TaskKnobs]:
     """A question about three digits; an answer that is near has partial credit."""
-
-    def draw(rng: np.random.Generator) -> tuple[str, object]:
-        digits = rng.integers(10, size=3).tolist()
-        return f"{name} {' '.join(map(str, digits))}", answer(digits)
-
-    return drawn(draw, nearness)
+    return drawn(name, digits_below(10, 3), lambda digits: " ".join(map(str, digits)), answer, nearness)
 
 
 counts = TextWorld(
@@ -146,22 +152,12 @@ sums = TextWorld(
 
 def moved(name: str, answer: Callable[[list[int]], list[int]]) -> Task[TaskKnobs]:
     """A question about four digits from 0 to 5, whose answer has four digits, too."""
-
-    def draw(rng: np.random.Generator) -> tuple[str, object]:
-        digits = rng.integers(6, size=4).tolist()
-        return f"{name} {''.join(map(str, digits))}", "".join(map(str, answer(digits)))
-
-    return drawn(draw, signs_right)
+    return drawn(name, digits_below(6, 4), in_a_row, lambda digits: in_a_row(answer(digits)), signs_right)
 
 
 def of_bits(name: str, answer: Callable[[list[int]], int]) -> Task[TaskKnobs]:
     """A question about seven bits, which has no partial credit."""
-
-    def draw(rng: np.random.Generator) -> tuple[str, object]:
-        bits = rng.integers(2, size=7).tolist()
-        return f"{name} {''.join(map(str, bits))}", answer(bits)
-
-    return drawn(draw, same)
+    return drawn(name, digits_below(2, 7), in_a_row, answer, same)
 
 
 DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
@@ -170,11 +166,10 @@ DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 def on_days(name: str, answer: Callable[[int, int], object]) -> Task[TaskKnobs]:
     """A question about a day of the week and a number of days."""
 
-    def draw(rng: np.random.Generator) -> tuple[str, object]:
-        day, number = int(rng.integers(7)), int(rng.integers(10, 100))
-        return f"{name} {DAYS[day]} {number}", answer(day, number)
+    def draw(rng: np.random.Generator) -> tuple[int, int]:
+        return int(rng.integers(7)), int(rng.integers(10, 100))
 
-    return drawn(draw, signs_right)
+    return drawn(name, draw, lambda one: f"{DAYS[one[0]]} {one[1]}", lambda one: answer(*one), signs_right)
 
 
 moves = TextWorld(
@@ -218,12 +213,11 @@ days = TextWorld(
 def on_board(name: str, answer: Callable[[list[str]], str]) -> Task[TaskKnobs]:
     """A question about a board of three rows of three signs."""
 
-    def draw(rng: np.random.Generator) -> tuple[str, object]:
+    def draw(rng: np.random.Generator) -> list[str]:
         signs = "".join("xo-"[at] for at in rng.integers(3, size=9))
-        rows = [signs[:3], signs[3:6], signs[6:]]
-        return f"{name} {'/'.join(rows)}", answer(rows)
+        return [signs[:3], signs[3:6], signs[6:]]
 
-    return drawn(draw, signs_right)
+    return drawn(name, draw, "/".join, answer, signs_right)
 
 
 boards = TextWorld(
