@@ -171,7 +171,10 @@ class OnceEngineer(ShareRule):
 
 
 def results(record: StageRecord, report: StageReport) -> Results:
-    """What the last half of a stage showed of each slice; all of it, if there are few first visits. Without training's row, validation's or the probe's."""
+    """What the last half of a stage showed of each slice; all of it, if there are few first visits.
+
+    Where training has no row of a slice, that of validation, or else the probe.
+    """
     return {row.name: row for row in read_first(record, report.objective)}
 
 

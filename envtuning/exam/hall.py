@@ -111,7 +111,7 @@ class Hall:
 
 
 def available_cores() -> int:
-    """The cores this process may run on."""
+    """The cores this process may run on. As in ``mapf_frozenlake.threads``, whose import would load Numba into an exam that needs none."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -111,9 +111,8 @@ def _do_at_once(
             over(job)
 
 
-LEFT: list[
-    Executor
-] = []  # by an error: a pool that nobody holds any more would carry out what waits, and not cancel it
+# Pools left by an error: one that nobody holds any more would carry out what waits, and not cancel it.
+LEFT: list[Executor] = []
 
 
 @contextmanager
