@@ -1,4 +1,4 @@
-"""Does an engineer beat drawing other questions, on a real model? ``python -m benchmarks.real_skills --model FOLDER --seeds 3``, 50 CPU minutes a seed.
+"""Does an engineer beat drawing other questions, on a real model? ``python -m benchmarks.real_skills --model FOLDER --seeds 3``, 50 CPU minutes a seed for the first five arms.
 
 Written before any of its runs at the rate 1e-4 began; at 3e-4, which three seeds had, even draws forget (``benchmarks.small_skills``). The preset
 ``small-skills`` with Qwen2.5-Coder-0.5B. For each seed, ten even updates are shared, because they teach the format. Then every arm has as many
@@ -10,8 +10,15 @@ replies as 30 updates without refill (a reply has at most eight tokens), and its
 - learnability: p(1 - p) of training's outcomes;
 - hindsight: the tasks that rose by a tenth or more in the seed's even arm have ten times the share of the others. It stands for an oracle.
 
-The test has 24 held-out questions a task, greedy replies, after the shared updates and at the end (64 would cost as much as the training). The primary outcome is the mean success over
-the tasks that lie between .05 and .6 after the shared updates; those below and above are told apart. The primary contrast is rising less even
+Three arms tell what more replies buy, and one more what the KL term does:
+
+- even with refill for as long: as many updates as the others have, or a few more, with 2.5 times the replies;
+- even with sixteen prompts: twice the batch and twice the replies, so as many updates;
+- even for long: 120 updates after the shared ones, more than the paper's long stage has;
+- even for long with KL: the same with the KL term of the paper, 0.02.
+
+The test has 24 held-out questions a task, greedy replies, after the shared updates and at the end (64 cost as much as the training on a CPU; on
+a GPU give ``--set suites.test_per_slice=64 --set trainee.options.reply_batch=384``). The primary outcome is the mean success over the tasks that lie between .05 and .6 after the shared updates; those below and above are told apart. The primary contrast is rising less even
 with refill, by seed. All arms skip groups without a signal, whose gradient is zero. The other contrasts are exploratory. The primary arms of all seeds are
 run first, and an unfinished run is in no table. Fewer than three seeds have no interval over seeds and decide nothing; then the
 interval is of the held-out questions alone.
@@ -22,7 +29,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -31,6 +38,7 @@ from typing import Any
 from benchmarks._record import raise_unless_committed, record
 from benchmarks.small_skills import TOKENS, weights_of
 from engineers.report import SliceResult
+from envtuning.cli.arguments import parse_settings
 from envtuning.loop.run import continue_run, create
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
@@ -38,9 +46,9 @@ from envtuning.runs.tasks import next_task
 from envtuning.studies.intervals import t_mean
 
 PRESET = "small-skills"
-REPLIES = 64  # of an update without refill
+PROMPTS, REPLIES = 8, 64  # of an update without refill
 SHARED, STAGES, UPDATES = 10, 6, 5  # shared updates; stages after them, and the updates of each
-QUESTIONS = 24  # held out, of each task
+QUESTIONS = 24  # held out, of each task, where no change says otherwise
 ROSE, LESS = 0.1, 0.1  # what a task must gain in the even arm to be drawn in hindsight, and the share of all others
 MIDDLE = (0.05, 0.6)  # success after the shared updates, of the tasks of the primary outcome
 PRIMARY = ("rising", "even with refill")
@@ -54,6 +62,9 @@ class Arm:
     engineer: str
     refill: int = 0
     hindsight: bool = False
+    times: float = 1.0  # the replies of the other arms
+    prompts: int = 8  # a batch
+    kl: float = 0.0
 
 
 ARMS = {
@@ -62,18 +73,28 @@ ARMS = {
     "even": Arm("fixed"),
     "learnability": Arm("learnability"),
     "hindsight": Arm("fixed", hindsight=True),
+    "even with refill for as long": Arm("fixed", refill=2, times=2.5),
+    "even with sixteen prompts": Arm("fixed", prompts=16, times=2),
+    "even for long": Arm("fixed", times=4),
+    "even for long with KL": Arm("fixed", times=4, kl=0.02),
 }
+MAIN = list(ARMS)[:5]
+OTHER_PAIRS = [("rising", "even with refill for as long"), ("even for long with KL", "even for long")]
 
 
-def spec_of(arm: Arm, seed: int, model: Path, shares: dict[str, float] | None = None) -> RunSpec:
+def spec_of(
+    arm: Arm, seed: int, model: Path, shares: dict[str, float] | None = None, changes: Mapping[str, Any] | None = None
+) -> RunSpec:
     """The arm's run. Its stages after the shared updates begin with these shares."""
-    preset = load_spec(PRESET, changes={"trainee.options.model": f"{model.absolute()}", "seed": seed} | LEAST)
+    named = {"trainee.options.model": f"{model.absolute()}", "seed": seed, "trainee.options.grpo.beta": arm.kl}
+    preset = load_spec(PRESET, changes=named | LEAST | dict(changes or {}))
     first, *later = preset.stages
-    after = later[0].model_copy(update={"budget": UPDATES * REPLIES})
+    after = later[0].model_copy(update={"budget": round(arm.times * UPDATES * REPLIES)})
     if shares is not None:
         after = after.on({"tasks": {task: {"share": share} for task, share in shares.items()}})
     stages = (first.model_copy(update={"budget": SHARED * REPLIES}), *[after] * STAGES)
-    options = preset.trainee.options | {"refill": arm.refill}
+    grpo = preset.trainee.options["grpo"] | {"per_device_train_batch_size": REPLIES * arm.prompts // PROMPTS}
+    options = preset.trainee.options | {"refill": arm.refill, "skip_equal_groups": not arm.kl, "grpo": grpo}
     return preset.model_copy(
         update={
             "stages": stages,
@@ -95,12 +116,17 @@ def shares_in_hindsight(seed: int, out: Path) -> dict[str, float]:
     return {task: 1.0 if end[task] - before[task] >= ROSE else LESS for task in before}
 
 
-def play(name: str, seed: int, model: Path, out: Path) -> None:
+def play_shared(seed: int, model: Path, out: Path, changes: Mapping[str, Any] | None = None) -> RunLog:
+    run = create(folder_of(out, SHARED_RUN, seed), spec_of(ARMS["even"], seed, model, changes=changes))
+    continue_run(run, stages=1)
+    return run
+
+
+def play(name: str, seed: int, model: Path, out: Path, changes: Mapping[str, Any] | None = None) -> None:
     """An arm of a seed to its end, from the shared updates of this seed."""
-    shared = create(folder_of(out, SHARED_RUN, seed), spec_of(ARMS["even"], seed, model))
-    continue_run(shared, stages=1)
+    shared = play_shared(seed, model, out, changes)
     shares = shares_in_hindsight(seed, out) if ARMS[name].hindsight else None
-    run = create(folder_of(out, name, seed), spec_of(ARMS[name], seed, model, shares))
+    run = create(folder_of(out, name, seed), spec_of(ARMS[name], seed, model, shares, changes))
     if not run.state.done:
         run.begin_with(shared)
     continue_run(run)
@@ -128,6 +154,7 @@ def row_of(name: str, seed: int, run: RunLog) -> dict[str, Any]:
         "arm": name,
         "seed": seed,
         "learning rate": run.plan.spec.trainee.options["grpo"]["learning_rate"],
+        "questions": test.last[0].episodes,  # of each task
         "before": successes(test.first),
         "end": successes(test.last),
         "updates": len(lines),
@@ -161,9 +188,9 @@ def mean_over(tasks: Sequence[str], rates: dict[str, float]) -> float | None:
     return fmean(rates[task] for task in tasks) if tasks else None
 
 
-def half_of_questions(tasks: Sequence[str], *ends: dict[str, float]) -> float:
-    """Half of the 95 % interval of a difference of two means over tasks, by the number of held-out questions."""
-    variance = sum(rates[task] * (1 - rates[task]) for rates in ends for task in tasks) / QUESTIONS
+def half_of_questions(tasks: Sequence[str], questions: int, *ends: dict[str, float]) -> float:
+    """Half of the 95 % interval of a difference of two means over tasks, by the number of held-out questions a task."""
+    variance = sum(rates[task] * (1 - rates[task]) for rates in ends for task in tasks) / questions
     return 1.96 * math.sqrt(variance) / len(tasks)
 
 
@@ -176,7 +203,7 @@ def contrast(one: str, other: str, rows: Sequence[dict[str, Any]], group: str) -
             ours, theirs = by[one, seed], by[other, seed]
             if tasks := groups_of(ours["before"])[group]:
                 differences.append(fmean(ours["end"][task] - theirs["end"][task] for task in tasks))
-                halves.append(half_of_questions(tasks, ours["end"], theirs["end"]))
+                halves.append(half_of_questions(tasks, ours["questions"], ours["end"], theirs["end"]))
     if not differences:
         return None
     return {
@@ -195,7 +222,7 @@ def gain(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def figures_of(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    pairs = [PRIMARY, *[(name, "even") for name in ARMS if name != "even"]]
+    pairs = [PRIMARY, *[(name, "even") for name in ARMS if name != "even"], *OTHER_PAIRS]
     found = (contrast(one, other, rows, group) for one, other in pairs for group in ("between", "all"))
     means = [
         {"arm": row["arm"], "seed": row["seed"]}
@@ -218,21 +245,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", required=True, type=Path, help="a transformers folder that `envtuning weights` made")
     parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--first", type=int, default=0, help="the first of the seeds")
+    parser.add_argument("--arms", default=",".join(MAIN), help=f"in this order, of: {', '.join(ARMS)}")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a key of the preset and its value"
+    )
     parser.add_argument("--minutes", type=float, default=960.0, help="CPU minutes after which no run is begun")
     parser.add_argument("--out", type=Path, default=Path("runs/real-skills"), help="folder of the runs")
+    parser.add_argument("--device", help="what the runs were trained on, if not on this machine's processor")
+    parser.add_argument("--name", default="real_skills", help="of the stored figures")
     parser.add_argument("--no-record", action="store_true", help="print only")
     given = parser.parse_args()
     if not given.no_record:
         raise_unless_committed()
-    seeds = range(given.seeds)
-    for name in ARMS:
+    seeds = range(given.first, given.first + given.seeds)
+    changes = parse_settings(given.set)
+    for name in given.arms.split(","):
         for seed in seeds:
             if time.process_time() < 60 * given.minutes:
-                play(name, seed, given.model, given.out)
+                play(name, seed, given.model, given.out, changes)
                 print(f"seed {seed}, {name}: {time.process_time() / 60:.1f} CPU minutes", flush=True)
     rows = [row_of(name, seed, run) for name, seed, run in finished(given.out, seeds)]
     figures = {
         "preset": PRESET,
+        "changes": changes,
+        "trained on": given.device,
         "weights": weights_of(given.model),
         "arms": {name: asdict(arm) for name, arm in ARMS.items()},
     }
@@ -240,7 +277,7 @@ def main() -> None:
     for one in figures["contrasts"]:
         print(one)
     if not given.no_record:
-        print(record("real_skills", figures))
+        print(record(given.name, figures))
 
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ def row(arm: str, seed: int, **end: float) -> dict[str, object]:
     return {
         "arm": arm,
         "seed": seed,
+        "questions": real_skills.QUESTIONS,
         "before": {"known": 0.9, "middle": 0.3, "other": 0.5, "hopeless": 0.0},
         "end": end,
     }
