@@ -35,7 +35,7 @@ def main(steps: int = 200_000, num_lakes: int = 64, rollout: int = 32, seed: int
     torch.manual_seed(seed)
     curriculum = EngineerCurriculum("rules", START, target=TARGET, every=1000)  # ← or "openai/…", "local/…"
     envs = mfl.parallel_vec_env(num_lakes, config=START, max_size=5, window=5)  # in place of SyncVectorEnv
-    envs = CurriculumVectorEnv(envs, curriculum, success_key="valid")  # ← each lake follows at its next reset
+    envs = CurriculumVectorEnv(envs, curriculum)  # ← each lake follows at its next reset
     agent = Agent(envs)
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
     observation, info = envs.reset(seed=seed)

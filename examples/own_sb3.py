@@ -20,7 +20,7 @@ def main(steps: int = 150_000, num_lakes: int = 64) -> int:
         num_lakes, per_agent=True, success_key="valid", config=STAGES[0], max_size=5, window=5, exclude=HELD_OUT
     )
     model = PPO("MlpPolicy", envs, n_steps=32, batch_size=512, n_epochs=4, learning_rate=1e-3, device="cpu")
-    climbing = SB3CurriculumCallback(Ladder(STAGES, threshold=0.7, window=500), success_key="valid")  # ←
+    climbing = SB3CurriculumCallback(Ladder(STAGES, threshold=0.7, window=500))  # ←
     model.learn(steps, callback=climbing)  # ←
     print("board size reached:", envs.get_config().max_size)
     for deterministic in (False, True):

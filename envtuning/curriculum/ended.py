@@ -14,6 +14,10 @@ from envtuning.outcomes import Outcome
 
 SliceOf = Callable[[Mapping[str, Any]], str]  # the slice of the episode with this last info
 SUCCESS = ("is_success", "success")
+OF_LAKES = (
+    "success",
+    "valid",
+)  # their last info has both: all agents arrived, and without any violation, which suites count
 
 
 def outcome_of(
@@ -21,8 +25,9 @@ def outcome_of(
 ) -> Outcome:
     """The outcome of an episode with this last info. ``otherwise``: its success if the info has none.
 
-    Without ``slice_of``, the slice is the info's ``slice``, or else that of a config without slices. The score is the info's
-    ``score``, from 0 to 1, or else 1 for a success and 0 for a failure.
+    Without a ``success_key``, the success is a lake's ``valid``, and elsewhere ``is_success`` or ``success``. Without ``slice_of``,
+    the slice is the info's ``slice``, or else that of a config without slices. The score is the info's ``score``, from 0 to 1, or
+    else 1 for a success and 0 for a failure.
     """
     info = info.get("final_info", info)  # same-step autoreset keeps the finished episode's info apart
     success = succeeded(info, otherwise, success_key)
@@ -33,12 +38,23 @@ def outcome_of(
 
 def succeeded(info: Mapping[str, Any], otherwise: bool, success_key: str | None = None) -> bool:
     """The success in the info, under ``success_key`` if there is one."""
-    for key in SUCCESS if success_key is None else (success_key,):
+    for key in _success_keys(info, success_key):
         if info.get(key) is not None:
             return bool(info[key])
     if success_key is not None:
         raise no_success(success_key, info)
     return otherwise
+
+
+def _success_keys(told: Mapping[str, Any], success_key: str | None) -> tuple[str, ...]:
+    """The entries that may say the success, the first one that is there counts.
+
+    A ``valid`` without ``success`` beside it may mean anything, such as a legal action: it is no lake's.
+    """
+    if success_key is not None:
+        return (success_key,)
+    is_lake = all(told.get(key) is not None for key in OF_LAKES)
+    return ("valid", *SUCCESS) if is_lake else SUCCESS
 
 
 def no_success(success_key: str, info: Mapping[str, Any]) -> ValueError:
@@ -54,7 +70,7 @@ def outcomes_of_rows(
 ) -> tuple[Column, NDArray[np.bool_], NDArray[Any] | None]:
     """The same for finished rows of a vector environment: slices, successes, and scores if there are any."""
     infos = infos.get("final_info", infos)
-    keys = SUCCESS if success_key is None else (success_key,)
+    keys = _success_keys(infos, success_key)
     if slice_of is None and (told := _under_one_mask(infos, keys[0], rows)) is not None:
         return told
     won, missing = _column(infos, keys, rows)

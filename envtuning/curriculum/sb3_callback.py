@@ -24,9 +24,10 @@ class SB3CurriculumCallback(BaseCallback):
     next reset; weights, optimiser and spaces are not touched, nor are other callbacks' evaluation envs. It works with any ``VecEnv``
     whose envs have ``set_config`` (``mfl.sb3_vec_env`` or one of SB3's own), under any wrappers; for others pass
     ``apply=lambda vec_env, config: …``. A lake with a row for each agent counts once. Episodes that began before a swap do not
-    count, because they ran on an earlier config. An episode is a success by its info's entry ``success_key``; without a key by
-    ``info["is_success"]``, as SB3 shows it, or else if it terminated (not by a time limit) with a reward above 0. The suites count
-    ``success_key="valid"``. Its slice is ``info["slice"]``, or what ``slice_of(info)`` returns.
+    count, because they ran on an earlier config. An episode is a success by its info's entry ``success_key``. Without a key, lakes
+    count by ``valid``, as the suites do, whatever ``mfl.sb3_vec_env`` shows SB3. Other environments count by ``info["is_success"]``,
+    or else if they terminated (not by a time limit) with a reward above 0. An episode's slice is ``info["slice"]``, or what
+    ``slice_of(info)`` returns.
 
     ``checkpoints=CheckpointCallback(…)`` runs SB3's callback here, and writes the curriculum's state beside each checkpoint;
     ``load(CHECKPOINT)`` reads it.

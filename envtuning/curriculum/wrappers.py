@@ -90,8 +90,8 @@ class _Swap:
 class CurriculumEnv(gym.Wrapper):
     """Swaps configs at the next reset. ``curriculum`` gets every finished episode and may return a config to swap to.
 
-    An episode is a success by its last info's entry ``success_key``; without a key by ``info["is_success"]``
-    (``info["success"]``), or else if it terminated with a reward above 0. The suites count ``success_key="valid"``.
+    An episode is a success by its last info's entry ``success_key``. Without a key, lakes count by ``valid``, as the suites do, and
+    other environments by ``info["is_success"]`` (``info["success"]``), or else if they terminated with a reward above 0.
     """
 
     def __init__(

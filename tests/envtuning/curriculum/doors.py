@@ -32,6 +32,7 @@ def lakes(small: float) -> mfl.LakeConfig:
 START, TARGET, EDITABLE, EVERY = lakes(0.75), lakes(0.25), ["slices.*.share"], 24
 ROOM: dict[str, Any] = {"config": START, "max_size": 3, "window": 3}
 FILE = "curriculum.json"
+ARRIVES = "success"  # what chance does often, with a step off the board on the way
 
 
 class Steps(Ladder):
@@ -61,7 +62,7 @@ Door = Callable[[Staged, int, Path | None], Trained]
 
 
 def environment(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
-    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", **ROOM), curriculum)
+    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", **ROOM), curriculum, success_key=ARRIVES)
     rng = np.random.default_rng(0)
 
     def reset() -> None:
@@ -77,7 +78,9 @@ def environment(curriculum: Staged, stages: int, folder: Path | None) -> Trained
 
 def vector(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
     envs = CurriculumVectorEnv(
-        gym.make_vec("MAPFFrozenLake-v0", num_envs=4, vectorization_mode="vector_entry_point", **ROOM), curriculum
+        gym.make_vec("MAPFFrozenLake-v0", num_envs=4, vectorization_mode="vector_entry_point", **ROOM),
+        curriculum,
+        success_key=ARRIVES,
     )
     rng = np.random.default_rng(0)
     return _by_hand(
@@ -87,7 +90,7 @@ def vector(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
 
 
 def pettingzoo(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
-    env = CurriculumParallelEnv(mfl.parallel_env(**ROOM), curriculum)
+    env = CurriculumParallelEnv(mfl.parallel_env(**ROOM), curriculum, success_key=ARRIVES)
     rng = np.random.default_rng(0)
 
     def reset() -> None:
@@ -144,7 +147,9 @@ def stable_baselines3(curriculum: Staged, stages: int, folder: Path | None) -> T
     until = Until()
     model = PPO("MlpPolicy", envs, n_steps=16, batch_size=32, n_epochs=1, device="cpu", seed=0)
     following = SB3CurriculumCallback(
-        curriculum, checkpoints=None if folder is None else CheckpointCallback(50, str(folder), "model")
+        curriculum,
+        success_key=ARRIVES,
+        checkpoints=None if folder is None else CheckpointCallback(50, str(folder), "model"),
     )
     whole = [] if folder is None else list(folder.glob("model_*_steps.curriculum.json"))
     if whole:
@@ -172,7 +177,7 @@ def rllib(curriculum: Staged, stages: int, folder: Path | None) -> Trained:
         )
         .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[16]))
         .training(train_batch_size_per_learner=128, minibatch_size=64, num_epochs=1)
-        .callbacks(RLlibCurriculumCallback.following(curriculum))
+        .callbacks(RLlibCurriculumCallback.following(curriculum, success_key=ARRIVES))
         .debugging(log_level="ERROR", seed=0)
     )  # fmt: skip
     newest = None if folder is None else max(folder.glob("*/curriculum.json"), default=None)

@@ -88,7 +88,7 @@ class TestRLlib:
 
         logged = []
         logger = SimpleNamespace(log_value=lambda *given, **how: logged.append((given, how)))
-        one = callback.following(Ladder(["easy", "hard"], threshold=1.0, window=2), success_key="valid")()
+        one = callback.following(Ladder(["easy", "hard"], threshold=1.0, window=2))()  # by `valid`
         algorithm = self.algorithm(one)
         algorithm.env_runner = None
         one.on_algorithm_init(algorithm=algorithm)

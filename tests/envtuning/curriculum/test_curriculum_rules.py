@@ -192,6 +192,15 @@ def test_a_wrapper_that_passes_configs_on_refuses_those_without_room(env, config
         ({"is_success": False, "success": True}, True, None, False),  # SB3's word first
         ({"is_success": None, "success": True}, False, None, True),
         ({"success": True, "valid": False}, True, "valid", False),
+        ({"success": True, "is_success": True, "valid": False}, True, None, False),  # a lake's objective
+        ({"success": True, "is_success": True, "valid": False}, True, "success", True),
+        (
+            {"is_success": True, "valid": False},
+            False,
+            None,
+            True,
+        ),  # no lake: a user's own entry, which may mean anything
+        ({"success": True, "valid": None}, False, None, True),
         ({"final_info": {"success": True}, "success": False}, False, None, True),
     ],
 )

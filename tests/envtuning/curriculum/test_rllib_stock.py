@@ -100,7 +100,11 @@ def test_curriculum_that_follows_the_results(ray_session):
 def test_a_ladder_climbs_by_episodes_and_results_say_success_and_valid(ray_session, interface):
     """A lake of one step from start to goal: anybody succeeds now and then."""
     ladder = ladders.Ladder([EASY, HARD], threshold=0.05, window=8)
-    algorithm = INTERFACES[interface]().callbacks(curriculum.RLlibCurriculumCallback.following(ladder)).build_algo()
+    algorithm = (
+        INTERFACES[interface]()
+        .callbacks(curriculum.RLlibCurriculumCallback.following(ladder, success_key="success"))
+        .build_algo()
+    )
     climbing = curriculum.RLlibCurriculumCallback.of(algorithm).curriculum
     try:
         assert configs_on(algorithm) == [EASY]

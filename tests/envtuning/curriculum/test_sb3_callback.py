@@ -100,15 +100,28 @@ UNSOLVABLE = mfl.LakeConfig.single(5, num_agents=1, hole_ratio=0.0, min_distance
 def test_episodes_begun_on_the_rung_before_say_nothing_of_the_next(interface, begins_on):
     envs, ladder = INTERFACES[interface](), Ladder([SOLVED_BLINDLY, *[UNSOLVABLE] * 3], threshold=1.0, window=2)
     apply_config(envs, begins_on)
-    learn(envs, ladder, steps=256)
+    learn(envs, ladder, steps=256, success_key="success")
     assert ladder.rung == 1
 
 
 def test_episodes_begun_before_the_first_rung_was_applied_say_nothing_of_it():
     envs = mfl.sb3_vec_env(64, **ROOM | {"config": SOLVED_BLINDLY})
     ladder = Ladder([UNSOLVABLE, EASY], threshold=1.0, window=2)
-    learn(envs, ladder, steps=64 * 16)
+    learn(envs, ladder, steps=64 * 16, success_key="success")
     assert ladder.rung == 0
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_a_lake_that_is_solved_after_bumps_is_no_success_unless_asked(interface):
+    """As the suites count: thirty random steps from corner to corner arrive, but not without a step off the board."""
+    heard = {}
+    for key in (None, "success", "valid"):
+        envs, told = INTERFACES[interface](), []
+        apply_config(envs, SOLVED_BLINDLY)
+        learn(envs, told.append, steps=256, success_key=key)
+        heard[key] = told
+    assert heard[None] == heard["valid"] != heard["success"]
+    assert sum(heard[None]) < sum(heard["success"])
 
 
 class Step(gym.Env):

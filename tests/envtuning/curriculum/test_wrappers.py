@@ -478,6 +478,12 @@ class Vector(gym.vector.VectorEnv):
         ({"success": np.array([False, True, True]), "_success": np.array([False, True, True])}, [True, True]),
         ({"final_info": {"is_success": np.array([False, True, True])}}, [False, True]),
         ({"success": None, "is_success": np.array([False, True, True])}, [False, True]),
+        ({"success": np.ones(3, bool), "valid": np.array([False, True, True])}, [False, True]),  # as a lake
+        (
+            {"success": np.ones(3, bool), "valid": np.zeros(3, bool), "_valid": np.array([True, False, False])},
+            [False, True],  # the second copy is no lake
+        ),
+        ({"is_success": np.ones(3, bool), "valid": np.zeros(3, bool)}, [True, True]),  # no lake: a user's own entry
     ],
 )
 def test_a_copys_success_is_what_its_own_info_says_where_the_mask_says_that_it_is_its_own(infos, heard):
@@ -623,7 +629,7 @@ def test_a_curriculum_hears_of_what_success_key_names(interface):
         for move in (mfl.Action.UP, mfl.Action.RIGHT):  # off the board, then to the goal
             env.step(one_move(env, move))
         heard[key] = set(told)
-    assert heard == {None: {True}, "success": {True}, "valid": {False}}
+    assert heard == {None: {False}, "success": {True}, "valid": {False}}  # without a key as the suites count
 
 
 @pytest.mark.parametrize("interface", NATIVE)
