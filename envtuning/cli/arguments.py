@@ -17,7 +17,7 @@ from envtuning.runs.spec import RunSpec, SpecError
 
 def trust_names(words: list[str] | None) -> list[str] | None:
     """Names are trusted as ``--trust`` gives them, several in a word separated by commas."""
-    own.trust(name.strip() for word in words or () for name in word.split(","))
+    own.trust(name for word in words or () for name in listed(word))
     return words
 
 
@@ -30,8 +30,13 @@ def trust_typed(words: Any) -> Any:
 def trust_engineers(words: str | None) -> str | None:
     """The user chose these engineers, separated by commas, with the model or the file after the slash."""
     if words is not None:
-        own.trust([own.OPTION + "engineer.name", *own.chosen_in([word.strip() for word in words.split(",")])])
+        own.trust([own.OPTION + "engineer.name", *own.chosen_in(listed(words))])
     return words
+
+
+def listed(words: str) -> list[str]:
+    """The names in a text that separates them by commas."""
+    return [word.strip() for word in words.split(",") if word.strip()]
 
 
 Run = Annotated[Path, typer.Argument(help="The folder of a run.")]

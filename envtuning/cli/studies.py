@@ -17,6 +17,7 @@ from envtuning.cli.arguments import (
     Settings,
     Trusted,
     adjusted,
+    listed,
     parse_seeds,
     parse_settings,
     trust_engineers,
@@ -29,7 +30,7 @@ from envtuning.show.console import ConsoleObserver
 from envtuning.show.pace import Pace
 from envtuning.show.pulse import Pulse
 from envtuning.studies import beyond
-from envtuning.studies.compare import comparison_of, tables, write
+from envtuning.studies.compare import Comparison, comparison_of, tables, write
 from envtuning.studies.preregistered import EXAMPLE, StudySpec, load_study, part_of
 from envtuning.studies.study import Arms, Job, execute, raise_unless_comparable
 
@@ -88,24 +89,33 @@ def compare(
         arms, chosen = part_of(study, engineers), seeds_of(study, seeds)
     else:
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
-        names = [name.strip() for name in (engineers or ENGINEERS).split(",") if name.strip()]
-        chosen = parse_seeds(seeds or SEEDS)
+        names, chosen = listed(engineers or ENGINEERS), parse_seeds(seeds or SEEDS)
         study = StudySpec.of(spec, names, chosen)
         arms = study.specs()
     folder = out or Path("runs/compare") / study.name
     with Pulse(console) as pulse:
         if not table:
-            pulse.now("the arms are checked")
-            plans = raise_unless_comparable(arms)
-            beyond.raise_unless_playable(study, plans)
-            note_out_of_reach(*plans.values())
+            check_arms(study, arms, pulse)
             carry_out(arms, chosen, folder, pulse, jobs=jobs, ray=ray)
         pulse.now("the table is made")
         result = comparison_of(study, folder)
+    show_result(result, folder, trust or ())
+
+
+def check_arms(study: StudySpec, arms: Arms, pulse: Pulse) -> None:
+    """Before the first run, refuse whatever would stop a later one, and note what of the target no stage can train on."""
+    pulse.now("the arms are checked")
+    plans = raise_unless_comparable(arms)
+    beyond.raise_unless_playable(study, plans)
+    note_out_of_reach(*plans.values())
+
+
+def show_result(result: Comparison, folder: Path, trust: Sequence[str]) -> None:
+    """Print the tables, and where to find more; ``trust`` is what the next command needs, too."""
     for found in tables(result):
         console.print(found)
     console.print(f"figures: {write(result, folder)}")
-    again = "".join(f" --trust {name}" for name in trust or ())
+    again = "".join(f" --trust {name}" for name in trust)
     console.print(f"`envtuning report {folder}{again}` puts all runs on one page")
 
 

@@ -86,16 +86,9 @@ class EngineerCurriculum(Curriculum):
         **options: Any,
     ) -> None:
         _raise_unless_fit(config, target, every, editable)
-        if unit not in UNITS:
-            raise SpecError(f"unit={unit!r}: give one of {', '.join(UNITS)}")
-        if every < 1 or (max_questions is not None and max_questions < 1):
-            raise SpecError(f"every={every}, max_questions={max_questions}: both must be at least 1")
-        if not isinstance(engineer, str) and options:
-            raise SpecError(f"{', '.join(options)}: options are for an engineer that is given by its name")
-        if not isinstance(engineer, str) and transcript is not None:
-            raise SpecError(
-                f"transcript={str(transcript)!r:.60}: an engineer that is given as an object keeps its own, so give transcript=… to the engineer"
-            )
+        _raise_unless_asked(every, unit, max_questions)
+        if not isinstance(engineer, str):
+            _raise_unless_its_own(options, transcript)
         self.config, self.target, self.every, self.unit = config, target, every, unit
         self.editable, self.space, self.guard = editable, space, guard
         self.timeout, self.background, self.seed, self.options = timeout, background, seed, options
@@ -105,6 +98,11 @@ class EngineerCurriculum(Curriculum):
         self._given = engineer
         self._fits: Fits | None = None
         self.slices = Slices(config)
+        self._begin()
+        self._meet_engineer(max_questions)
+
+    def _begin(self) -> None:
+        """Before the first episode."""
         self.stage = 0
         self.history: list[StageRecord] = []  # of the stages that are done
         self.proposals: list[Proposal[Any]] = []
@@ -115,16 +113,19 @@ class EngineerCurriculum(Curriculum):
         self._halves = [Arriving(), Arriving()]  # of the stage
         self._looked = False  # at the slices of the first episodes
         self._open: _Question | None = None
+
+    def _meet_engineer(self, max_questions: int | None) -> None:
+        """Refuse one that could not be asked, and warn of one that cannot reach the target."""
         first = self._first()
         try:
-            first.check_able(config, editable)
+            first.check_able(self.config, self.editable)
         except KnobError as error:
             raise SpecError(str(error)) from error
         first.check_askable()
         self.name = first.name
         self._keeps_transcript = first.transcript is not None
-        if target is not None and (note := out_of_reach(first, [config], target, editable)):
-            warnings.warn(note, stacklevel=2)
+        if self.target is not None and (note := out_of_reach(first, [self.config], self.target, self.editable)):
+            warnings.warn(note, stacklevel=3)
         self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
 
     def __str__(self) -> str:
@@ -451,4 +452,21 @@ def _raise_unless_fit(config: Any, target: Any, every: Any, editable: Any) -> No
     if target is not None and type(target) is not type(config):
         raise SpecError(
             f"target is a {type(target).__name__}, and config a {type(config).__name__}: give two of one class"
+        )
+
+
+def _raise_unless_asked(every: int, unit: str, max_questions: int | None) -> None:
+    if unit not in UNITS:
+        raise SpecError(f"unit={unit!r}: give one of {', '.join(UNITS)}")
+    if every < 1 or (max_questions is not None and max_questions < 1):
+        raise SpecError(f"every={every}, max_questions={max_questions}: both must be at least 1")
+
+
+def _raise_unless_its_own(options: Mapping[str, Any], transcript: str | Path | None) -> None:
+    """An engineer that is given as an object has its own options and its own transcript."""
+    if options:
+        raise SpecError(f"{', '.join(options)}: options are for an engineer that is given by its name")
+    if transcript is not None:
+        raise SpecError(
+            f"transcript={str(transcript)!r:.60}: an engineer that is given as an object keeps its own, so give transcript=… to the engineer"
         )

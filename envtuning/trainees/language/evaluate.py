@@ -157,15 +157,8 @@ def evaluate_model(
     ``answers`` keeps every reply as it comes. Questions with an answer in it are not asked or paid again, and the caps include
     their cost. The default of ``temperature`` is the provider's own, and 0 for a local model. ``options`` are the backend's.
     """
-    asked = capped_chat(
-        model,
-        answers,
-        max_tokens=max_tokens,
-        max_cost=max_cost,
-        max_total_tokens=max_total_tokens,
-        temperature=temperature,
-        **options,
-    )
+    caps: dict[str, Any] = {"max_tokens": max_tokens, "max_cost": max_cost, "max_total_tokens": max_total_tokens}
+    asked = capped_chat(model, answers, **caps, temperature=temperature, **options)
     answered = 0
 
     def count(done: int, of: int) -> None:
@@ -189,9 +182,12 @@ def evaluate_model(
     except LakeError as error:
         raise RunError(str(error)) from error
     except engineers.ChatError as error:
-        kept = (
-            f"{answered} answers are kept in {answers}" if answers else "no answers were kept: give a file to keep them"
-        )
-        remedy = "raise the cap" if isinstance(error, BudgetExceeded) else "fix the cause"
-        raise RunError(f"{error}. {kept}; {remedy} and give the same command again to go on") from error
+        raise ended_early(error, answered, answers) from error
     return table.with_reference(), asked.meter
+
+
+def ended_early(error: engineers.ChatError, answered: int, answers: Path | None) -> RunError:
+    """What is kept of the replies so far, and how to go on."""
+    kept = f"{answered} answers are kept in {answers}" if answers else "no answers were kept: give a file to keep them"
+    remedy = "raise the cap" if isinstance(error, BudgetExceeded) else "fix the cause"
+    return RunError(f"{error}. {kept}; {remedy} and give the same command again to go on")
