@@ -77,7 +77,7 @@ def exam(
     if words:
         if len(words) != 2 or words[0] != "verify":
             raise SpecError(f"exam {' '.join(words)!r:.60}: give 'verify FILE', or options alone")
-        raise typer.Exit(0 if exam_report.verified(Path(words[1]), console) else 1)
+        raise typer.Exit(0 if exam_report.verified(Path(words[1]), console, jobs, ray) else 1)
     exam_report.examine(
         engineers=None if engineer is None else [name.strip() for name in engineer.split(",") if name.strip()],
         families=family, roots=range(first, first + roots), trainings=trainings, decisions=decisions, reads=reads,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import get_args
 
@@ -45,7 +45,7 @@ def examine(
     hall = Hall(out, jobs=jobs_for(asked) if jobs is None else jobs, ray=ray, max_cost=max_cost, timeout=timeout)
     done = hall.kept()
     pace = Pace(sum(paper.key not in done for paper in wanted), noun="sittings")
-    with telling(console, ahead(pace.of, roots_first=hall.jobs > 1 or hall.ray)) as tell:
+    with telling(console, ahead(pace.of)) as tell:
 
         def ended(one: Sitting) -> None:
             last = f"{one.paper.engineer} on root {one.paper.root} of {one.paper.family.name}"
@@ -69,9 +69,8 @@ def jobs_for(engineers: Sequence[str]) -> int:
     return min(available_cores(), MOST_JOBS) if set(engineers) <= set(NEVER_ASK) else 1
 
 
-def ahead(sittings: int, roots_first: bool = False) -> str:
-    roots = "their roots are trained first" if roots_first else "the first one of a root trains the root, too"
-    return f"{counted(sittings, 'sitting')}; {roots}"
+def ahead(sittings: int) -> str:
+    return f"{counted(sittings, 'sitting')}; each root is trained before its first one"
 
 
 @contextmanager
@@ -123,19 +122,20 @@ def raise_unless_askable(names: Sequence[str], max_cost: float | None) -> None:
             ) from error
 
 
-def verified(path: Path, console: Console) -> bool:
+def verified(path: Path, console: Console, jobs: int | None = None, ray: bool = False) -> bool:
     """Print what does not hold; whether all does."""
     result = sheet.read(path)
-    faults = 0
-    with telling(console, ahead(len(result.sittings))) as tell:
-        for place, fault in enumerate(sheet.verify(result), 1):
-            tell(f"{min(place, len(result.sittings))} of {len(result.sittings)} sittings")  # the scores come last
+    of, faults = len(result.sittings), list[sheet.Fault]()
+    at_once = min(of, jobs_for([])) if jobs is None else jobs  # nobody is asked who may ask a model
+    with telling(console, ahead(of)) as tell, closing(sheet.verify(result, at_once, ray)) as played:
+        for done, fault in enumerate(played, 1):
+            tell(f"{min(done, of)} of {of} sittings")  # the scores come last
             if fault is not None:
-                faults += 1
-                at = "" if fault.sitting == len(result.sittings) else f"sitting {fault.sitting}: "
-                console.print(f"{at}{fault.why}", markup=False)
+                faults.append(fault)
+    for fault in sorted(faults):
+        console.print(f"sitting {fault.sitting}: {fault.why}" if fault.sitting < of else fault.why, markup=False)
     here = "equal" if result.machine == sheet.this_machine() else f"within {sheet.TOLERANCE}: made on {result.machine}"
-    console.print(f"{path}: {counted(faults, 'fault')}" if faults else f"{path} holds: {counted(len(result.sittings), 'sitting')}, {here}", markup=False)  # fmt: skip
+    console.print(f"{path}: {counted(len(faults), 'fault')}" if faults else f"{path} holds: {counted(of, 'sitting')}, {here}", markup=False)  # fmt: skip
     return not faults
 
 

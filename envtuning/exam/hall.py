@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Executor, as_completed
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -27,6 +28,7 @@ from envtuning.studies.study import folder_name, left_at_once, processes
 READS_NOTHING = ("fixed", "uniform", "schedule", "ladder", "target-only", "warm-target", "mixture", "near-uniform")
 WITHOUT_A_MODEL = (*(name for name in PLAIN_ENGINEERS if name not in READS_NOTHING), *SAMPLERS)
 KEPT = "sittings.jsonl"
+Done = TypeVar("Done")
 
 
 def papers(
@@ -84,13 +86,11 @@ class Hall:
         if (self.jobs == 1 and not self.ray) or not waiting:
             yield from (sit(paper, **self._told(paper, done.values())) for paper in waiting)
             return
-        with left_at_once(_cluster() if self.ray else processes(self.jobs)) as pool:
-            roots = dict.fromkeys((paper.family, paper.root) for paper in waiting)
-            list(pool.map(root, *zip(*roots)))  # first, so that no two processes train the same root
+        with workers(self.jobs, self.ray) as pool:
             capped = [paper for paper in waiting if self.max_cost is not None and paper.engineer not in NEVER_ASK]
             free = [paper for paper in waiting if paper not in capped]
-            running = [pool.submit(partial(sit, paper, **self._told(paper, done.values()))) for paper in free]
-            yield from (future.result() for future in as_completed(running))
+            works = [(paper, partial(sit, paper, **self._told(paper, done.values()))) for paper in free]
+            yield from root_by_root(pool, works, len(works) if self.ray else self.jobs)
             for paper in capped:  # one after the other, so that each knows what those before it have spent
                 yield pool.submit(partial(sit, paper, **self._told(paper, done.values()))).result()
 
@@ -108,6 +108,35 @@ class Hall:
         unlike = paper.model_dump(include={"options", "decisions", "reads"}, exclude_defaults=True).values()
         run = folder_name("-".join(map(str, (paper.root, paper.training, *unlike))))
         return {"transcript": place / run / "transcript.jsonl", "limits": limits}
+
+
+def workers(jobs: int, ray: bool) -> AbstractContextManager[Executor]:
+    """So many processes, or a Ray cluster."""
+    return left_at_once(_cluster() if ray else processes(jobs))
+
+
+def root_by_root(pool: Executor, works: Iterable[tuple[Paper, Callable[[], Done]]], ahead: int) -> Iterator[Done]:
+    """What these works return, each as soon as it ends. Those on a root begin once it is trained, so that no two processes train the same one.
+
+    So many roots are trained ahead of the works: enough for every process, and the first works need not wait for the last root.
+    """
+    on: dict[tuple[Family, int], list[Callable[[], Done]]] = {}
+    for paper, work in works:
+        on.setdefault((paper.family, paper.root), []).append(work)
+    untrained, running = iter(on), dict[Future[Any], list[Callable[[], Done]] | None]()
+
+    def train(count: int) -> None:
+        running.update({pool.submit(root, *of): on[of] for of in islice(untrained, count)})
+
+    train(ahead)
+    while running:
+        for done in wait(running, return_when=FIRST_COMPLETED).done:
+            follow = running.pop(done)
+            if follow is None:
+                yield done.result()
+            else:  # a root that cannot be trained fails again in its works, which say so
+                running |= {pool.submit(work): None for work in follow}
+                train(1)
 
 
 def available_cores() -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +18,9 @@ from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.exam.families import is_what_it_says
+from envtuning.exam.hall import root_by_root, workers
 from envtuning.exam.scores import scores
-from envtuning.exam.sitting import NEVER_ASK, Sitting, replayed, sit
+from envtuning.exam.sitting import NEVER_ASK, Paper, Sitting, replayed, sit
 
 VERSION = 1
 TOLERANCE = 0.03  # of a sitting's mean success on another kind of machine, where sums are rounded otherwise
@@ -62,19 +64,23 @@ def read(path: Path) -> Sheet:
         raise RunError(f"{path} is no result of an exam: {error}") from error
 
 
-def verify(sheet: Sheet) -> Iterator[Fault | None]:
-    """Plays every sitting again: None for one that holds, else what is wrong with it. The scores come last.
+def verify(sheet: Sheet, jobs: int = 1, ray: bool = False) -> Generator[Fault | None]:
+    """Plays every sitting again, so many at a time: None for one that holds, else what is wrong with it. They come as they end, the scores last.
 
     Shares are trained with again, whoever chose them. An engineer of this package that asks no model is asked again, too. On the kind of
     machine that made the file, all must be equal; elsewhere mean success must be within ``TOLERANCE``.
     """
-    same = sheet.machine == this_machine()
+    same, works = sheet.machine == this_machine(), list[tuple[Paper, Callable[[], Fault | None]]]()
     for place, sitting in enumerate(sheet.sittings):
-        try:
-            why = wrong(sitting, same)
-        except Exception as error:  # the file may ask for anything
-            why = f"it cannot be played ({type(error).__name__}: {error!s:.200})"
-        yield Fault(place, why) if why else None
+        if why := senseless(sitting):  # told before its root is trained
+            yield Fault(place, why)
+        else:
+            works.append((sitting.paper, partial(fault_of, place, sitting, same)))
+    if jobs == 1 and not ray:
+        yield from (work() for _, work in works)
+    else:
+        with workers(jobs, ray) as pool:
+            yield from root_by_root(pool, works, len(works) if ray else jobs)
     try:
         hold = list(map(asdict, scores(sheet.sittings))) == sheet.scores
     except Exception:  # bounds are missing, or numbers are beyond all sums
@@ -82,7 +88,8 @@ def verify(sheet: Sheet) -> Iterator[Fault | None]:
     yield None if hold else Fault(len(sheet.sittings), "the scores are not those of the sittings")
 
 
-def wrong(sitting: Sitting, same: bool) -> str:
+def senseless(sitting: Sitting) -> str:
+    """Why it can be no sitting, as far as that is seen without playing it; empty if nothing is."""
     paper = sitting.paper
     if not is_what_it_says(paper.family):
         return f"its family is not {paper.family.name}"
@@ -90,6 +97,20 @@ def wrong(sitting: Sitting, same: bool) -> str:
         return "its shares are not those of its stages and tasks"
     if not all(min(part) >= 0 < sum(part) for part in sitting.shares):
         return "its shares are no parts of the data"
+    return ""
+
+
+def fault_of(place: int, sitting: Sitting, same: bool) -> Fault | None:
+    try:
+        why = wrong(sitting, same)
+    except Exception as error:  # the file may ask for anything
+        why = f"it cannot be played ({type(error).__name__}: {error!s:.200})"
+    return Fault(place, why) if why else None
+
+
+def wrong(sitting: Sitting, same: bool) -> str:
+    """What differs when it is played again; empty if nothing does."""
+    paper = sitting.paper
     asked_again = same and paper.engineer in NEVER_ASK
     if asked_again and sit(paper) == sitting:
         return ""

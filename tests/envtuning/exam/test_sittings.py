@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -40,7 +41,7 @@ from envtuning.curriculum.engineer_curriculum import EngineerCurriculum  # noqa:
 from envtuning.errors import RunError, SpecError  # noqa: E402
 from envtuning.exam import sheet  # noqa: E402
 from envtuning.exam.families import CODES, NAMED, Family, is_what_it_says  # noqa: E402
-from envtuning.exam.hall import KEPT, WITHOUT_A_MODEL, Hall, papers  # noqa: E402
+from envtuning.exam.hall import KEPT, WITHOUT_A_MODEL, Hall, papers, root_by_root  # noqa: E402
 from envtuning.exam.reading import Rates, as_of_others, plainly, rates_of  # noqa: E402
 from envtuning.exam.roots import tasks_of  # noqa: E402
 from envtuning.exam.scores import part_of, scores  # noqa: E402
@@ -659,8 +660,30 @@ def test_an_exam_that_is_done_begins_no_process(tmp_path, monkeypatch, ray):
 
 
 def test_an_exam_says_when_its_roots_are_trained():
-    assert report.ahead(18, roots_first=True) == "18 sittings; their roots are trained first"
-    assert report.ahead(18) == "18 sittings; the first one of a root trains the root, too"
+    assert report.ahead(18) == "18 sittings; each root is trained before its first one"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_sittings_begin_before_the_last_root_is_trained_and_each_root_is_trained_once(jobs, tmp_path, monkeypatch):
+    happened, first = [], threading.Event()
+
+    def trained_slowly(family, root):
+        if root == 3:
+            assert first.wait(20), "no sitting had begun"
+        happened.append(f"root {root}")
+
+    def sat(asked, **told):
+        happened.append(f"sitting on {asked.root}")
+        first.set()
+        return Sitting(paper=asked, success=[0.5], shares=[])
+
+    asked = papers([], [SMALL], [Start(root) for root in range(4)], decisions=3)
+    works = [(one, partial(sat, one)) for one in asked]
+    monkeypatch.setattr("envtuning.exam.hall.root", trained_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        assert len(list(root_by_root(pool, works, jobs))) == len(asked)
+    assert [happened.count(f"root {root}") for root in range(4)] == [1] * 4
+    assert all(happened.index(f"root {root}") < happened.index(f"sitting on {root}") for root in range(4))
 
 
 def test_a_folder_that_is_no_exam_s_is_refused(tmp_path):
@@ -707,6 +730,25 @@ def faults(path: Path) -> list[str]:
 def test_honest_results_hold(honest):
     assert faults(honest) == []
     assert report.verified(honest, QUIET)
+
+
+def test_a_result_is_judged_alike_with_one_worker_or_two(honest, tmp_path):
+    found = json.loads(honest.read_text())
+    found["sittings"][6]["paper"]["family"] |= {"name": "codes-slow"}
+    found["sittings"][4]["success"][0] = 0.123
+    found["sittings"][2]["paper"]["root"] = 2**70  # cannot be trained
+    (tmp_path / "theirs.json").write_text(json.dumps(found))
+
+    def said(*words: str) -> list[str]:
+        result = CliRunner().invoke(app_with(["exam"]), ["exam", "verify", str(tmp_path / "theirs.json"), *words])
+        assert result.exit_code == 1, result.output
+        return [line for line in result.output.splitlines() if not line.startswith("  …")]  # how far it is
+
+    alone = said("--jobs", "1")
+    assert said("--jobs", "2") == alone
+    assert said() == alone
+    assert re.findall(r"sitting (\d): ", " ".join(alone)) == ["2", "4", "6"]
+    assert alone[-1].endswith("4 faults")
 
 
 HONEST = ("once", "reader", "random", "pools", "give-up", "rules", "learnability", "p(1-p)", "thompson", "half-success")
@@ -866,14 +908,12 @@ def test_an_exam_in_a_file_is_never_silent(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     count = len(BOUNDS) + 1
     lines = result.output.splitlines()
-    assert any(
-        line.startswith(f"  … {count} sittings; the first one of a root trains the root, too (") for line in lines
-    )
+    assert any(line.startswith(f"  … {count} sittings; each root is trained before its first one (") for line in lines)
     assert any(line.startswith(f"  … 1 of {count} sittings, about ") for line in lines)
     assert any("the last was " in line and " on root 5000 of small (" in line for line in lines)
     monkeypatch.setattr(sheet, "sit", slowly(sit))
     monkeypatch.setattr(sheet, "replayed", slowly(replayed))
-    again = CliRunner().invoke(app_with(["exam"]), ["exam", "verify", str(tmp_path / "mine.json")])
+    again = CliRunner().invoke(app_with(["exam"]), ["exam", "verify", str(tmp_path / "mine.json"), "--jobs", "1"])
     assert again.exit_code == 0, again.output
     assert any(line.startswith(f"  … 1 of {count} sittings (") for line in again.output.splitlines())
 
