@@ -161,16 +161,19 @@ class MAPFFrozenLakeVectorEnv(TakesConfigs, Recordable, VectorEnv[NDArray, NDArr
         batch = self.batch
         if not batch.num_ended:
             return self._events_of(moved)
+        ended = over.nonzero()[0]  # most steps end few episodes, and their names alone are looked up
+        success = batch.success & over
         outcome = {
-            "success": batch.success & over,
-            "is_success": batch.success & over,
+            "success": success,
+            "is_success": success,
             "valid": batch.valid & over,
             "score": batch.score * over,
-            "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
-            "slice": batch.slices_where(over),
-            "failure": batch.failures_where(over),
+            "optimal": self._of(ended, _OPTIMAL[batch.optimal[ended]]),
+            "slice": self._of(ended, batch.slices_of(ended)),
+            "failure": self._of(ended, batch.failures_of(ended)),
         } | dict.fromkeys(("_success", "_is_success", "_valid", "_score", "_optimal", "_slice", "_failure"), over)
-        if (lifelong := over & batch.lifelong).any():
+        lifelong = batch.lifelong & over
+        if np.count_nonzero(lifelong):  # in a tenth of the time of lifelong.any()
             outcome |= {"throughput": batch.throughput * lifelong, "_throughput": lifelong}
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             return self._events_of(moved) | outcome
@@ -181,11 +184,17 @@ class MAPFFrozenLakeVectorEnv(TakesConfigs, Recordable, VectorEnv[NDArray, NDArr
         final = {"final_obs": final_obs, "_final_obs": over, "_final_info": over}
         return self._events_of(~over) | final | {"final_info": outcome | self._events_of(over)}
 
+    def _of(self, envs: NDArray[np.intp], values: NDArray[np.object_]) -> NDArray[np.object_]:
+        """[num_envs]: the values of these envs, and None of all others."""
+        found = np.empty(self.num_envs, dtype=object)  # NumPy fills it with None
+        found[envs] = values
+        return found
+
     def _events_of(self, whose: NDArray[np.bool_]) -> dict[str, Any]:
         """The step's events, zeros for envs outside ``whose``; nothing if ``whose`` is empty."""
         if whose is self._all:
             return {"events": self.batch.events.copy(), "_events": whose.copy()}
-        return {"events": self.batch.events * whose[:, None], "_events": whose} if whose.any() else {}
+        return {"events": self.batch.events * whose[:, None], "_events": whose} if np.count_nonzero(whose) else {}
 
     def _seen(self) -> NDArray:
         return self._controller.seen(self.batch.observation)

@@ -318,7 +318,7 @@ class LakeBatch(LakeView):
             raise LakeError(
                 f"step before reset: {self._unborn} of {self.num_envs} envs have no episode; call reset first"
             )
-        finished = np.flatnonzero(self.finished)
+        finished = self.finished.nonzero()[0]
         if self.autoreset == "disabled":
             raise LakeError(f"the episode of env {finished[0]} is over: reset it before the next step")
         self._begin(finished)
@@ -331,7 +331,7 @@ class LakeBatch(LakeView):
         )
 
     def _reset_at_once(self) -> None:
-        finished = np.flatnonzero(self.finished)
+        finished = self.finished.nonzero()[0]
         self.final_observation = self._seen_by(finished)
         self._begin(finished)
         self._show(kernels.BEGUN)

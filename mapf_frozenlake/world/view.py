@@ -131,9 +131,9 @@ class LakeView:
         """[n]: the name of the config's slice from which the last finished episode was drawn; None if its board was given."""
         return _SLICES[self._fields["ended_slice"]]
 
-    def slices_where(self, over: NDArray[np.bool_]) -> NDArray[np.object_]:
-        """``slices`` in these envs, and None in all others: most steps end few episodes, and their names alone are looked up."""
-        return _named(_SLICES, self._fields["ended_slice"], over)
+    def slices_of(self, envs: NDArray[np.intp]) -> NDArray[np.object_]:
+        """``slices`` of these envs, which takes less time than the column."""
+        return _SLICES[self._fields["ended_slice"][envs]]
 
     def slice_of(self, env: int) -> str | None:
         """``slices`` of one env, which takes less time than the column."""
@@ -144,9 +144,9 @@ class LakeView:
         """[n]: the kind of the last finished episode's failure, a ``FailureKind`` as text; None if it was valid."""
         return _FAILURES[self._fields["failure"]]
 
-    def failures_where(self, over: NDArray[np.bool_]) -> NDArray[np.object_]:
-        """``failures`` in these envs, and None in all others."""
-        return _named(_FAILURES, self._fields["failure"], over)
+    def failures_of(self, envs: NDArray[np.intp]) -> NDArray[np.object_]:
+        """``failures`` of these envs, which takes less time than the column."""
+        return _FAILURES[self._fields["failure"][envs]]
 
     def failure_of(self, env: int) -> str | None:
         """``failures`` of one env, which takes less time than the column."""
@@ -199,9 +199,3 @@ class LakeView:
         places = self._state.place[cells]
         places[cells == NOWHERE] = -1
         return places
-
-
-def _named(names: NDArray[np.object_], codes: NDArray[np.integer], over: NDArray[np.bool_]) -> NDArray[np.object_]:
-    found, envs = np.empty(len(over), dtype=object), over.nonzero()[0]  # NumPy fills it with None
-    found[envs] = names[codes[envs]]
-    return found
