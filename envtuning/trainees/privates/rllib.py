@@ -11,9 +11,12 @@ from ray.rllib.env.env_runner_group import EnvRunnerGroup
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from torch.optim import Optimizer
 
-from envtuning.trainees import privates
-
 TESTED = "2.60.0"
+NAMES = {
+    EnvRunnerGroup: ("_worker_manager",),
+    TorchLearner: ("_named_optimizers", "_weights_seq_no"),
+    SingleAgentEnvRunner: ("_weights_seq_no",),
+}
 
 
 def take_out_of_service(group: EnvRunnerGroup, runner: int) -> None:
@@ -38,13 +41,3 @@ def set_state(learner_or_runner: Any, state: dict[str, Any]) -> None:
     """Set the state with its sequence number at 0, so that RLlib accepts this state and all later ones."""
     learner_or_runner._weights_seq_no = 0
     learner_or_runner.set_state(state)
-
-
-def missing() -> list[str]:
-    """A sentence for each name that the installed version lacks."""
-    names = {
-        EnvRunnerGroup: ("_worker_manager",),
-        TorchLearner: ("_named_optimizers", "_weights_seq_no"),
-        SingleAgentEnvRunner: ("_weights_seq_no",),
-    }
-    return privates.missing("ray", TESTED, names)

@@ -8,9 +8,14 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 
-from envtuning.trainees import privates
-
 TESTED = "2.9.2"
+NAMES = {
+    BaseAlgorithm: (
+        "_last_obs", "_get_torch_save_params", "_episode_num", "_n_updates", "_current_progress_remaining"
+    ),
+    BasePolicy: ("_get_constructor_parameters",),
+    DQN: ("_n_calls",),
+}  # fmt: skip
 NO_OPTION = "_init_setup_model"  # an argument of every algorithm that is not a hyperparameter
 
 
@@ -40,15 +45,3 @@ def reset_counters(model: Any) -> None:
     model._current_progress_remaining = 1.0
     if hasattr(model, "_n_calls"):  # DQN counts its steps to the target network's next update
         model._n_calls = 0
-
-
-def missing() -> list[str]:
-    """A sentence for each name that the installed version lacks."""
-    names = {
-        BaseAlgorithm: (
-            "_last_obs", "_get_torch_save_params", "_episode_num", "_n_updates", "_current_progress_remaining"
-        ),
-        BasePolicy: ("_get_constructor_parameters",),
-        DQN: ("_n_calls",),
-    }  # fmt: skip
-    return privates.missing("stable-baselines3", TESTED, names)

@@ -6,9 +6,12 @@ from typing import Any
 
 from trl import GRPOTrainer
 
-from envtuning.trainees import privates
-
 TESTED = "1.16.0"
+NAMES = {
+    GRPOTrainer: (
+        "_step", "_buffered_inputs", "_last_loaded_step", "_metrics", "_compute_loss", "_get_per_token_logps_and_entropies",
+    )
+}  # fmt: skip
 
 
 def begin_stretch(trainer: GRPOTrainer) -> None:
@@ -34,11 +37,3 @@ class OpenGRPOTrainer(GRPOTrainer):
 
     def _get_per_token_logps_and_entropies(self, *given: Any, **named: Any) -> Any:
         return self.log_probabilities(*given, **named)
-
-
-def missing() -> list[str]:
-    """A sentence for each name that the installed version lacks."""
-    names = (
-        "_step", "_buffered_inputs", "_last_loaded_step", "_metrics", "_compute_loss", "_get_per_token_logps_and_entropies",
-    )  # fmt: skip
-    return privates.missing("trl", TESTED, {GRPOTrainer: names})
