@@ -34,8 +34,8 @@ from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.pretrain import Pretraining, pretrain, teach
-from envtuning.trainees.language.rows import rows_of
 from envtuning.trainees.language.supervised import padded, step, tokens_of
+from envtuning.trainees.language.tasks import LakePlans
 from envtuning.worlds.world import Lesson
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.text.trl import judged_reply, prompt_row
@@ -144,7 +144,7 @@ class Study:
         return learner.policy(), extra | {"cpu_seconds": round(time.process_time() - begin, 1)}
 
     def reinforced(self, learner: Learner, seed: int) -> dict[str, Any]:
-        rows = rows_of(TARGET, learner.prompts_for(self.grpo_samples), 1_000 + seed, style="short", exclude=self.keys)
+        rows = LakePlans("short", self.keys).rows(TARGET, learner.prompts_for(self.grpo_samples), 1_000 + seed)
         random.seed(seed)
         history = learner.train(rows, seed)
         counted = [step for step in history if "success_rate" in step]
@@ -163,7 +163,7 @@ class Study:
     def rejection(self, learner: Learner, seed: int) -> dict[str, Any]:
         """As many replies as GRPO samples, to the same prompts; the valid ones are taught once."""
         prompts = learner.prompts_for(self.grpo_samples)
-        rows = rows_of(TARGET, prompts, 1_000 + seed, style="short", exclude=self.keys)
+        rows = LakePlans("short", self.keys).rows(TARGET, prompts, 1_000 + seed)
         talks = [row["prompt"] for row in rows for _ in range(learner.options.group)]
         replies = learner.policy(temperature=1.0).reply(talks, seed=seed)
         metadata = [row["metadata"] for row in rows for _ in range(learner.options.group)]

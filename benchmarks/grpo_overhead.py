@@ -22,20 +22,20 @@ from benchmarks._record import record
 from benchmarks.grpo import CONFIG, SMALL, random_rewards
 from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
-from envtuning.trainees.language.rows import rows_of
+from envtuning.trainees.language.tasks import LakePlans
 
 
 def ours(learner: Learner, seed: int, prompts: int) -> float:
     """CPU seconds of a stretch as the trainee trains it."""
     begin = time.process_time()
-    rows = rows_of(CONFIG, prompts, seed, style="short")
+    rows = LakePlans("short", ()).rows(CONFIG, prompts, seed)
     learner.train(rows, seed, on_iteration=lambda _: None)
     return time.process_time() - begin
 
 
 def theirs(learner: Learner, seed: int, prompts: int) -> float:
     """CPU seconds of TRL's ``train`` on the same rows, with a reward function that looks at nothing."""
-    rows = rows_of(CONFIG, prompts, seed, style="short")
+    rows = LakePlans("short", ()).rows(CONFIG, prompts, seed)
     trainer = learner.trainer
     trainer.train_dataset, trainer.args.seed = Dataset.from_list(rows), seed
     trainer.args.max_steps = (

@@ -22,7 +22,7 @@ from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
-from envtuning.trainees.language.rows import rows_of
+from envtuning.trainees.language.tasks import LakePlans
 from envtuning.trainees.language.tokenizer import small_tokenizer
 
 SETTINGS = Path(__file__).parents[1] / "examples" / "qwen3-4b.yaml"
@@ -70,7 +70,7 @@ def two_steps(spec: RunSpec, model: Path) -> dict[str, Any]:
     """One batch of replies and the optimiser steps on it, by the settings of this run; what they took."""
     options = LanguageOptions(**spec.trainee.options | {"model": str(model)})
     config = Plan.of(spec).target
-    rows = rows_of(config, options.batch // options.group, seed=0, style=spec.world.options["style"])
+    rows = LakePlans(spec.world.options["style"], ()).rows(config, options.batch // options.group, seed=0)
     learner = Learner(options, seed=0)
     try:
         begin = time.perf_counter()

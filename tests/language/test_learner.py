@@ -10,7 +10,7 @@ import pytest
 import mapf_frozenlake as mfl
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import TRUNCATED
-from envtuning.trainees.language.rows import rows_of
+from envtuning.trainees.language.tasks import LakePlans
 from tests.language.conftest import CONFIG
 from tests.lazily import Lazy, needed
 
@@ -32,7 +32,7 @@ def learner(tiny):
 
 
 def rows(config=CONFIG, n=4, seed=0):
-    return rows_of(config, n, seed, style="short")
+    return LakePlans("short", ()).rows(config, n, seed)
 
 
 def weights(learner):

@@ -66,9 +66,9 @@ def test_played_conversations_are_paid_as_their_environment_judged_them(outcomes
 
 
 def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcomes):
-    from envtuning.trainees.language.rows import rows_of
+    from envtuning.trainees.language.tasks import LakePlans
 
-    [row] = rows_of(mfl.LakeConfig.single(3, 1, hole_ratio=0.0, reward="sparse"), 1, 0, style="paper")
+    [row] = LakePlans("paper", ()).rows(mfl.LakeConfig.single(3, 1, hole_ratio=0.0, reward="sparse"), 1, 0)
     replies = [[{"role": "assistant", "content": "what?"}]] * 3
     paid = outcomes(replies, [row["metadata"]] * 3, [[1, END], [END, 1], []])
     assert len(paid) == 3
@@ -83,9 +83,9 @@ def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcom
 
 
 def test_a_reply_cut_in_a_thought_that_the_prompt_began_is_no_answer():
-    from envtuning.trainees.language.rows import rows_of
+    from envtuning.trainees.language.tasks import LakePlans
 
-    [row] = rows_of(mfl.LakeConfig.single(3, 1, hole_ratio=0.0, reward="sparse"), 1, 0, style="paper")
+    [row] = LakePlans("paper", ()).rows(mfl.LakeConfig.single(3, 1, hole_ratio=0.0, reward="sparse"), 1, 0)
     plan = mfl.format_plan(mfl.solve(mfl.from_text(row["metadata"]["text"])).plan)
     cut, whole = f"Let me try {plan}\nNow I check", f"Let me see.</think>\n{plan}"
     told = [row["metadata"]], [[1]]

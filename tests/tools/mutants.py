@@ -187,7 +187,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/language/pretrain.py": ("tests/language/test_pretrain.py",),
     "envtuning/trainees/language/quiet.py": ("tests/language/test_state.py",),
     "envtuning/trainees/language/rollouts.py": ("tests/language/test_rollouts.py",),
-    "envtuning/trainees/language/rows.py": ("tests/language/test_tasks.py",),
     "envtuning/trainees/privates/trl.py": (
         "tests/language/test_state.py",
         "tests/language/test_learner.py",

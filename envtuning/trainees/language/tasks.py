@@ -12,15 +12,16 @@ from typing import Any, Protocol
 
 from envtuning.seeds import derive
 from envtuning.trainees.language.rollouts import Judged
-from envtuning.trainees.language.rows import rows_of
 from envtuning.worlds.lakes.play import NoPlan, alone, moves_of
 from envtuning.worlds.lakes.world import LakeWorld
 from envtuning.worlds.text_player import Conversation
-from mapf_frozenlake import LakeConfig, LakeError, from_text, judge
+from envtuning.worlds.world import InfeasibleConfig
+from mapf_frozenlake import GenerationError, LakeConfig, LakeError, from_text, generate, judge
 from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
-from mapf_frozenlake.generator.generate import excluded_keys
+from mapf_frozenlake.generator.generate import Exclude, excluded_keys
 from mapf_frozenlake.text import TextStyle, turns_prompt
 from mapf_frozenlake.text.rewards import plan_reward
+from mapf_frozenlake.text.trl import prompt_row
 from mapf_frozenlake.types import Instance
 
 Rows = list[dict[str, Any]]
@@ -50,26 +51,35 @@ def tasks_of(world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) ->
     return EnvTurns(world, capacity, exclude)
 
 
-class LakePlans:
-    """One prompt and one reply with all plans: TRL generates it, and the row suffices to judge it."""
+class _Boards:
+    """A row for each board, new ones and none held out; the same for the same seed. Its ``metadata`` names the slice that a reply counts for."""
 
-    def __init__(self, style: TextStyle, exclude: Sequence[Any]) -> None:
+    def __init__(self, style: TextStyle, exclude: Exclude) -> None:
         self.style, self.excluded = style, excluded_keys(exclude)
 
     def rows(self, config: LakeConfig, n: int, seed: int) -> Rows:
-        return rows_of(config, n, seed, style=self.style, exclude=self.excluded)
+        """Raises ``InfeasibleConfig``."""
+        try:
+            boards = generate(config, n=n, seed=seed, exclude=self.excluded, num_threads=1)
+        except GenerationError as error:
+            raise InfeasibleConfig(str(error)) from error
+        return [prompt_row(instance, config.reward, self.style) for instance in boards]
 
 
-class LakeTurns:
+class LakePlans(_Boards):
+    """One prompt and one reply with all plans: TRL generates it, and the row suffices to judge it."""
+
+
+class LakeTurns(_Boards):
     """A reply for each step, in ``MAPFFrozenLakeText-v0``, with feedback if the config has it."""
 
-    def __init__(self, style: TextStyle, exclude: Sequence[Any]) -> None:
-        self.style, self.excluded = style, excluded_keys(exclude)
+    def __init__(self, style: TextStyle, exclude: Exclude) -> None:
+        super().__init__(style, exclude)
         self.config = LakeConfig()
         self.boards: list[Instance] = []
 
     def rows(self, config: LakeConfig, n: int, seed: int) -> Rows:
-        rows = rows_of(config, n, seed, style=self.style, exclude=self.excluded)
+        rows = super().rows(config, n, seed)
         self.config, self.boards = config, [from_text(row["metadata"]["text"]) for row in rows]
         for case, (row, board) in enumerate(zip(rows, self.boards, strict=True)):
             question = turns_prompt(board, config.horizon_for(board.height, board.width), self.style)
