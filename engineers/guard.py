@@ -24,9 +24,8 @@ class Guard:
     """The checks that a proposal must pass beyond its schema. An engineer with a guard applies them before it answers."""
 
     feasible: Feasible | None = None  # None: no check whether the config can be drawn
-    max_drop: float | None = (
-        None  # largest part of a working slice's share that one proposal may remove (0.5: half); None: all
-    )
+    # Largest part of a working slice's share that one proposal may remove (0.5: half); None: all.
+    max_drop: float | None = None
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and not 0 <= self.max_drop <= 1:

@@ -179,9 +179,8 @@ def _schema_of(config_class: type[BaseModel]) -> dict[str, Any]:
 
 def dump(config: BaseModel) -> dict[str, Any]:
     """The config as JSON values: keys are strings, tuples are lists."""
-    return config.model_dump(
-        mode="json", by_alias=True, round_trip=True
-    )  # without computed fields, which are not input
+    # Without computed fields, which are not input.
+    return config.model_dump(mode="json", by_alias=True, round_trip=True)
 
 
 def as_text(record: BaseModel, indent: int = 1) -> str:

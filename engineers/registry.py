@@ -171,9 +171,8 @@ def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
     if not free and not is_trusted_option("engineer.name", name):
         raise not_allowed("engineer.name", name)
     taken = _taken(factory)
-    known = {
-        name: value for name, value in options.items() if taken is None or name in taken
-    }  # ``make`` refuses the others
+    # ``make`` refuses the others
+    known = {name: value for name, value in options.items() if taken is None or name in taken}
     raise_unless_allowed("engineer.options", known, {**COMMON_FROM_FILE, **allowed})
 
 

@@ -50,13 +50,9 @@ def commands() -> dict[str, Command]:
     for module in MODULES:
         source = (Path(__file__).parent / "cli" / f"{module}.py").read_text(encoding="utf-8")
         for node in ast.parse(source).body:
-            if isinstance(node, ast.FunctionDef) and any(map(_makes_a_command, node.decorator_list)):
+            if isinstance(node, ast.FunctionDef) and "app.command()" in map(ast.unparse, node.decorator_list):
                 found[node.name] = Command(module, (ast.get_docstring(node) or "").partition("\n")[0])
     return found
-
-
-def _makes_a_command(decorator: ast.expr) -> bool:
-    return ast.unparse(decorator) == "app.command()"
 
 
 def _overview(known: dict[str, Command]) -> str:

@@ -114,10 +114,9 @@ class LiveChat:
         thought = self._generate(prompt, max_tokens, stop=THOUGHT_END)
         text = self.tokenizer.decode(thought[0, prompt.shape[1] :], skip_special_tokens=True)
         closing = "\n\n" if text.rstrip().endswith(THOUGHT_END) else f"\n{THOUGHT_END}\n\n"
-        return torch.cat([self._without_eos(thought, prompt.shape[1]), self._encode(closing)], dim=1)
-
-    def _without_eos(self, ids: Any, prompt: int) -> Any:
-        return ids[:, :-1] if ids.shape[1] > prompt and int(ids[0, -1]) in self._eos else ids
+        if thought.shape[1] > prompt.shape[1] and int(thought[0, -1]) in self._eos:
+            thought = thought[:, :-1]
+        return torch.cat([thought, self._encode(closing)], dim=1)
 
     def _generate(self, ids: Any, max_tokens: int, *, processors: Sequence[Any] = (), stop: str | None = None) -> Any:
         """int64[1, length]: the ids and the model's tokens after them."""

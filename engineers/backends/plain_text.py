@@ -18,8 +18,6 @@ def missing_template(tokenizer: Any) -> str | None:
     """
     if tokenizer.chat_template is not None:
         return None
-    return "{{ bos_token }}" + PLAIN_TEMPLATE if _begins_every_text(tokenizer) else PLAIN_TEMPLATE
-
-
-def _begins_every_text(tokenizer: Any) -> bool:
-    return tokenizer.bos_token_id is not None and list(tokenizer("").input_ids[:1]) == [tokenizer.bos_token_id]
+    begin = tokenizer.bos_token_id
+    begins_every_text = begin is not None and list(tokenizer("").input_ids[:1]) == [begin]
+    return "{{ bos_token }}" + PLAIN_TEMPLATE if begins_every_text else PLAIN_TEMPLATE

@@ -59,10 +59,6 @@ class AnswerFormat(Generic[ConfigT]):
         }
         return _closed({"changes": listed}, "Your changes; an empty list keeps the config.")
 
-    def example(self) -> dict[str, Any]:
-        """The answer that changes nothing."""
-        return {"changes": []}
-
     def shape(self) -> dict[str, Any]:
         """An answer as a prompt shows it. Its entry repeats the current value, so a model that copies it changes nothing."""
         knob = self.knobs[0]

@@ -71,8 +71,7 @@ class ModelEngineer(Engineer):
         meter: Meter | None = None,  # instead of the two caps: shared with other engineers
         transcript: str | Path | None = None,  # JSONL file that every exchange is added to
         guard: Guard = NO_GUARD,
-        space: Space
-        | None = None,  # the ranges that the prompt calls sensible; a model may leave them, bounds it may not
+        space: Space | None = None,  # ranges that the prompt calls sensible; a model may leave them, but not bounds
         name: str | None = None,
         **unused: Any,  # options of engineers.make that only engineers without a model need
     ) -> None:

@@ -115,9 +115,8 @@ class RulesEngineer(Walker):
             fraction = max(fraction_with(limits.frontier, p, v), even_pace(report, limits.settled))
             fraction = min(fraction, fraction_with(limits.alive, p, v))
         else:
-            fraction = (
-                min(fraction_with(limits.frontier, p, v), max(p - v, 0.0)) / 2
-            )  # how far the target is, nobody knows
+            # how far the target is, nobody knows
+            fraction = min(fraction_with(limits.frontier, p, v), max(p - v, 0.0)) / 2
         left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
         return fraction, f"{seen.told(p, name)}{left}: {fraction:.0%} of the way to it"
 
@@ -166,9 +165,8 @@ def even_pace(report: StageReport, settled: float) -> float:
     if report.rounds_left is None:
         return 0.0
     rounds = report.stage + 1 + report.rounds_left
-    return 1.0 / max(
-        1, report.rounds_left + 1 - round(settled * rounds)
-    )  # the last step is the first round on the target
+    # The last step is the first round on the target.
+    return 1.0 / max(1, report.rounds_left + 1 - round(settled * rounds))
 
 
 def better_stage(

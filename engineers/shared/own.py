@@ -26,9 +26,8 @@ ADDRESS = re.compile(  # an address that every HTTP library reads in the same wa
     re.ASCII | re.IGNORECASE,
 )
 ADDRESSES = re.compile(r"https?://[^\s'\",}#]+")  # addresses in a longer text
-MODULES = re.compile(
-    r"(?:^|/)\s*([\w.]+):[^\W\d]"
-)  # the module of each package.module:object in a name such as permuted/my.module:make
+# the module of each package.module:object in a name such as permuted/my.module:make
+MODULES = re.compile(r"(?:^|/)\s*([\w.]+):[^\W\d]")
 _trusted: frozenset[str] = frozenset()
 _in_files: frozenset[str] = frozenset()  # modules and hosts that files named, which the user did not trust by then
 
@@ -109,14 +108,15 @@ def code_of(name: str) -> str:
     return hashlib.sha256(b"".join(contents)).hexdigest()[:8] if contents else ""
 
 
-def is_trusted(module: str) -> bool:
-    """Whether the user named this module or a package that it is in."""
-    return _names_it_or_what_holds_it(module)
+def is_trusted(name: str, kind: str = "") -> bool:
+    """Whether the user named this module or a package that it is in; with a ``kind``, this option or the section that it is in."""
+    parts = name.split(".")
+    return any(kind + ".".join(parts[:end]) in _trusted for end in range(1, len(parts) + 1))
 
 
 def is_trusted_option(place: str, value: Any = ...) -> bool:
     """Whether the user named this option, or the section of the run's file that it stands in, or gave this very value."""
-    return _names_it_or_what_holds_it(place, OPTION) or (value is not ... and _with_value(place, value) in _trusted)
+    return is_trusted(place, OPTION) or (value is not ... and _with_value(place, value) in _trusted)
 
 
 def is_trusted_host(host: str) -> bool:
@@ -133,11 +133,6 @@ def host_of(address: str) -> str | None:
 
 def _with_value(place: str, value: Any) -> str:
     return f"{OPTION}{place}={json.dumps(value, default=repr)}"
-
-
-def _names_it_or_what_holds_it(name: str, kind: str = "") -> bool:
-    parts = name.split(".")
-    return any(kind + ".".join(parts[:end]) in _trusted for end in range(1, len(parts) + 1))
 
 
 def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None:

@@ -16,7 +16,6 @@ from engineers.knobs import dump, find_knobs, with_values
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
 from engineers.plain.random_search import RandomEngineer
-from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import StageReport
 from engineers.roles import find_slices, shares_of
@@ -70,7 +69,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Choice:
         incidents = [one.model_copy(update={"message": f"{one.message} ({TRACEBACK} says where)"}) for one in incidents]
     return Choice(
         config=with_kept_slices(log.plan, stage, answered.config),
-        engineer=_author(answered.proposal, name),
+        engineer=(answered.proposal.engineer if answered.proposal else "") or name,  # a replay has the recorded one's
         proposal=answered.proposal,
         incidents=incidents,
     )
@@ -101,11 +100,6 @@ def expected_questions(plan: Plan, last: Stage) -> float:
         return 0.0
     asked, trained = sum(row.asked for row in last.report.training_results), last.done.trained.get(plan.unit, 0)
     return plan.spec.stage(last.number + 1).budget * asked / trained if trained else 0.0
-
-
-def _author(proposal: Proposal[Any] | None, name: str) -> str:
-    """The engineer's name; a replay has the recorded engineer's."""
-    return (proposal.engineer if proposal else "") or name
 
 
 def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.Engineer:

@@ -45,9 +45,8 @@ def as_data(config: Any) -> Any:
     raise KnobError(f"the config cannot be restored from its own JSON ({said}): fix its validators and serializers")
 
 
-Config = Annotated[
-    dict[Any, Any], BeforeValidator(as_data)
-]  # a config of the run's world, which reads it when the run is resolved
+# a config of the run's world, which reads it when the run is resolved
+Config = Annotated[dict[Any, Any], BeforeValidator(as_data)]
 FOLDER = r"^[\w+-][\w.+-]*$"  # a name that is also a folder's: it must not lead to a folder above
 MOST_CASES = 1_000_000  # of a held-out set, per slice
 MOST_SPENT = 10**15  # of any unit of budget

@@ -61,9 +61,8 @@ class Pulse(Observer, RenderHook):
 
     def progressed(self, progress: Progress) -> None:
         unit = in_words(progress.unit)
-        self._what = (
-            f"stage {progress.stage}, {progress.spent:,} of {progress.allowance:,} {unit}"  # since the stage began
-        )
+        # The time is still that since the stage began.
+        self._what = f"stage {progress.stage}, {progress.spent:,} of {progress.allowance:,} {unit}"
 
     def validated(self, stage: Stage, metrics: dict[str, float]) -> None:
         self.now(f"stage {stage.number} is validated")

@@ -163,7 +163,7 @@ def _check_episode(world: World[Any], config: Any, episode: Episode) -> None:
             f"the failure {episode.failure!r} has no meaning in about.failures: add a sentence",
         )
     try:
-        same = Episode.from_json(json.loads(json.dumps(episode.to_json()))).to_json() == episode.to_json()
+        same = Episode(**json.loads(json.dumps(episode.to_json()))).to_json() == episode.to_json()
     except (TypeError, ValueError) as error:
         raise BrokenPromise(
             f"case {episode.case} is not JSON ({error}): keep plain numbers, texts and lists in its trace"

@@ -39,10 +39,6 @@ class Episode:
             "cost": dict(self.cost),
         }
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Episode:
-        return cls(**data)
-
 
 E = TypeVar("E", bound=Episode)
 

@@ -29,9 +29,7 @@ SMALL = CorridorConfig.model_validate({"slices": {6: {}}})
 
 
 def episode(**changes: Any) -> Episode:
-    return Episode.from_json(
-        Episode(0, "6", None, {"success_rate": 1.0}, {"env_steps": 1, "episodes": 0}).to_json() | changes
-    )
+    return Episode(**Episode(0, "6", None, {"success_rate": 1.0}, {"env_steps": 1, "episodes": 0}).to_json() | changes)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +140,7 @@ def test_a_policy_that_raises_fails_its_cases_by_that_name_and_with_its_error(to
     class Hides(CorridorWorld):
         def play(self, *arguments: Any, **how: Any) -> list[Episode]:
             found = super().play(*arguments, **how)
-            return [Episode.from_json(one.to_json() | told) if one.failure == "policy_error" else one for one in found]
+            return [Episode(**one.to_json() | told) if one.failure == "policy_error" else one for one in found]
 
     with pytest.raises(BrokenPromise, match="a policy that raised did not fail its cases as 'policy_error'"):
         check_world(Hides(), SMALL)

@@ -28,7 +28,7 @@ LAKES = LakeConfig.model_validate({"num_agents": 2, "slices": {4: {"hole_ratio":
 
 
 def changed(episode: Episode, **changes: object) -> Episode:
-    return Episode.from_json(episode.to_json() | changes)
+    return Episode(**episode.to_json() | changes)
 
 
 # Worlds

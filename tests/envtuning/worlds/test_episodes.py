@@ -53,7 +53,7 @@ def test_failures_are_picked_one_of_each_slice_and_kind_in_turn(count, picked):
 
 def test_an_episode_comes_back_from_json():
     one = Episode(3, "9", "lost", {"won": 0.0}, {"episodes": 1}, trace={"actions": [1]}, note="why")
-    assert Episode.from_json(one.to_json()) == one
+    assert Episode(**one.to_json()) == one
     assert Episode(3, "9", None, {}).to_json() == {
         "case": 3, "slice": "9", "failure": None, "trace": None, "note": None, "metrics": {}, "cost": {}
     }  # fmt: skip

@@ -79,7 +79,7 @@ def test_a_reply_without_a_plan_has_a_note_and_no_moves():
 
 def test_a_verdict_stays_in_memory():
     one = played([[RIGHT] * 3])
-    again = LakeEpisode.from_json(one.to_json())
+    again = LakeEpisode(**one.to_json())
     assert one == again
     assert again.verdict is again.playback is None
     assert one.verdict is not None
@@ -182,7 +182,7 @@ def test_parts_of_missed_goals_are_told_to_three_places_and_only_of_what_is_in_m
     assert missed_by_kind(boards, missed) == {
         "goal_missed_standing_still": 0.333, "goal_missed_coming_nearer": 0.333, "goal_missed_wandering": 0.0
     }  # fmt: skip
-    assert missed_by_kind(boards, [LakeEpisode.from_json(one.to_json()) for one in missed]) == {}
+    assert missed_by_kind(boards, [LakeEpisode(**one.to_json()) for one in missed]) == {}
     found = LAKES.behaviour(boards, missed)["2"]
     assert (found["episode_length"], found["idle_steps"]) == (1.0, 0.667)
     assert LAKES.behaviour(boards[:1], missed[:1])["2"]["idle_steps"] == 2.0

@@ -70,10 +70,12 @@ def unknown_tool(event: CallEvent) -> str | None:
 
 
 def missing_argument(event: CallEvent) -> str | None:
-    missing = [name for name in _required(event) if name not in event.call.named]
+    needed = required(event.document) if event.document is not None else []
+    missing = [name for name in needed if name not in event.call.named]
     if not missing:
         return None
-    return f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing: give {_it(missing)}; {ASK}."
+    are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
+    return f"{_listed(missing)} {are} missing: give {them}; {ASK}."
 
 
 def unexpected_argument(event: CallEvent) -> str | None:
@@ -206,10 +208,6 @@ def _parameters(event: CallEvent) -> dict[str, dict[str, Any]]:
     return parameters(event.document) if event.document is not None else {}
 
 
-def _required(event: CallEvent) -> list[str]:
-    return required(event.document) if event.document is not None else []
-
-
 def _checkable(event: CallEvent) -> list[tuple[str, Any]]:
     """Arguments that the document knows."""
     known = _parameters(event)
@@ -226,7 +224,3 @@ def _listed(names: list[str]) -> str:
 
 def _either(names: list[str]) -> str:
     return " or ".join(names)
-
-
-def _it(names: list[str]) -> str:
-    return "it" if len(names) == 1 else "them"
