@@ -244,7 +244,7 @@ KNOW_LAKES = (
     "trainees/lakes/",
     "trainees/ppo.py",
     "trainees/rllib/",
-    *(f"trainees/language/{name}.py" for name in ("evaluate", "outcomes", "pretrain", "rows", "tasks", "tokenizer")),
+    *(f"trainees/language/{name}.py" for name in ("evaluate", "outcomes", "pretrain", "tasks", "tokenizer")),
 )
 
 
