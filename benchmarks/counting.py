@@ -25,7 +25,7 @@ from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, TraineeSpec, load_spec
 from envtuning.trainees.lakes import sampler
 from envtuning.trainees.lakes.trainee import LakeTrainee
-from envtuning.trainees.language import supervised
+from envtuning.trainees.language import outcomes, supervised
 from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from envtuning.trainees.visited import Visited
 from envtuning.worlds.lakes.world import LakeWorld
@@ -40,6 +40,7 @@ COUNTING = [  # owner and name of each function
     (sampler, "joined"),
     (LakeTrainee, "count"),
     (supervised, "_judged"),
+    (outcomes, "further_replies"),
     (World, "outcome"),
     (LakeWorld, "outcome"),
 ]

@@ -24,7 +24,7 @@ from engineers.knobs import as_text, find_knobs, with_values
 from engineers.roles import find_slices, share_of
 from engineers.shared import untrusted
 from engineers.shared.extras import require
-from envtuning.outcomes import Outcome, Tally
+from envtuning.outcomes import Tally
 from envtuning.seeds import derive
 from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
@@ -149,15 +149,19 @@ class LMTrainee(Trainee):
     def _iterate(self, config: Any, count: int, seed: int) -> tuple[Metrics, Tally]:
         """Learn from the next questions of the stage, each judged before the update on it."""
         lessons = self.world.lessons(config, count, seed=derive(seed, "lessons"), exclude=self.exclude)
-        outcomes, steps = Tally(), []
+        outcomes, steps, repeats = Tally(), list[Updated](), list[bool]()
         with set_threads(self.options.torch_threads):
             taught = tokens_of(self.tokenizer, lessons)
             for at in range(0, count, self.options.batch):
                 batch = slice(at, at + self.options.batch)
                 steps.append(self._update(taught[batch]))
-                repeats = self.visited.repeats([lesson.question for lesson in lessons[batch]])
-                for lesson, right, part, repeat in zip(lessons[batch], *steps[-1][2:], repeats, strict=True):
-                    outcomes.observe(Outcome(lesson.slice, right, part, repeat=repeat))
+                repeats += self.visited.repeats([lesson.question for lesson in lessons[batch]])
+        outcomes.observe_many(
+            [lesson.slice for lesson in lessons],
+            [right for one in steps for right in one.right],
+            [part for one in steps for part in one.parts],
+            repeats=repeats,
+        )
         metrics = {
             "samples": float(count),
             "success_rate": sum(sum(one.right) for one in steps) / count,

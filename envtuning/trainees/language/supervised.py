@@ -56,7 +56,7 @@ def step(model: Any, optimiser: Any, ids: Any, labels: Any, rate: float) -> Upda
     loss.backward()
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimiser.step()
-    return Updated(float(loss.detach()), float(norm), *_judged(logits.detach().argmax(-1) == following, taught))
+    return Updated(float(loss.detach()), float(norm), *_judged(logits.detach(), following, taught))
 
 
 def taught_logits(model: Any, ids: Any, labels: Any) -> tuple[Any, Any, Any]:
@@ -70,10 +70,11 @@ def taught_logits(model: Any, ids: Any, labels: Any) -> tuple[Any, Any, Any]:
     return model.lm_head(hidden[taught]), following[taught], taught
 
 
-def _judged(hits: Any, taught: Any) -> tuple[list[bool], list[float]]:
-    """For each lesson, whether all taught tokens are hit, and what part of those before the last, which ends the answer."""
+def _judged(logits: Any, following: Any, taught: Any) -> tuple[list[bool], list[float]]:
+    """For each lesson, whether all taught tokens are the likeliest, and what part of those before the last, which ends the answer."""
     import torch
 
+    hits = logits.argmax(-1) == following
     length = taught.sum(dim=1)
     last = length.cumsum(0) - 1  # the place of each lesson's last token among all taught ones
     lesson = torch.repeat_interleave(torch.arange(len(length), device=length.device), length)
