@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from engineers.knobs import KnobError, changes, dump, find_knobs, validated
 from engineers.proposal import ConfigT, Proposal
 from engineers.report import StageRecord, trained_on
-from engineers.roles import find_slices, shares_of
+from engineers.roles import shares_of, slices_in
 
 WORKING_RATE = 0.5  # a slice works from this rate of the objective on
 
@@ -49,18 +49,6 @@ class Guard:
             config = read_back(config, current)
         except KnobError as error:
             return [str(error)]
-        return self.rules(config, current, history, editable=editable, objective=objective)
-
-    def rules(
-        self,
-        config: BaseModel,
-        current: BaseModel,
-        history: Sequence[StageRecord] = (),
-        *,
-        editable: Sequence[str] | None = None,
-        objective: str = "success_rate",
-    ) -> list[str]:
-        """The same for a config that was read back."""
         refusals = _locked(config, current, editable)
         if self.max_drop is not None:
             refusals += _dropped(config, current, history, self.max_drop, objective)
@@ -116,7 +104,7 @@ def _dropped(
         return []
     table = history[-1].results or trained_on(history[-1])
     rates = {row.name: rate for row in table if (rate := row.rate(objective)) is not None}
-    slices = find_slices(find_knobs(current, ("*",)))
+    slices = slices_in(current)
     before, after = shares_of(dump(current), slices), shares_of(dump(config), slices)
     refusals = []
     for slice_ in slices:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -140,26 +140,19 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
     found: dict[tuple[str, ...], Knob] = {}
     for dotted in editable:
         matches = list(_walk(root, root, data, (), (), dotted.split(".")))
-        if not matches and not (own and _is_empty_here(data, dotted)):
-            raise KnobError(f"{dotted!r} names no knob of {type(current).__name__}: {_what_there_is(data, dotted)}")
+        known, there = _as_far_as_it_leads(data, dotted)
+        if not matches and not (own and there in ({}, [])):
+            place = f"below {'.'.join(known)}" if known else "at the top"
+            names = ", ".join(key for key, _ in _children(there) or ()) or "none"
+            raise KnobError(f"{dotted!r} names no knob of {type(current).__name__}: {place} there are {names}")
         for knob in matches:
             found.setdefault(knob.path, knob)
     order = {path: index for index, path in enumerate(_paths(data))}
     return tuple(sorted(found.values(), key=lambda knob: order[knob.path]))
 
 
-def _is_empty_here(data: Any, dotted: str) -> bool:
-    """Whether a path leads to an empty map or list."""
-    for key in dotted.split("."):
-        below = dict(_children(data) or ())
-        if not below:
-            break
-        data = below.get(next(iter(below)) if key == "*" else key)
-    return data in ({}, [])
-
-
-def _what_there_is(data: Any, dotted: str) -> str:
-    """The part of a path that exists, and the names that could follow."""
+def _as_far_as_it_leads(data: Any, dotted: str) -> tuple[list[str], Any]:
+    """The part of a path that exists, and the data there."""
     known: list[str] = []
     for key in dotted.split("."):
         below = dict(_children(data) or ())
@@ -168,8 +161,7 @@ def _what_there_is(data: Any, dotted: str) -> str:
             break
         known.append(found)
         data = below[found]
-    there = ", ".join(key for key, _ in _children(data) or ()) or "none"
-    return f"{'below ' + '.'.join(known) if known else 'at the top'} there are {there}"
+    return known, data
 
 
 @cache
@@ -186,6 +178,17 @@ def dump(config: BaseModel) -> dict[str, Any]:
 def as_text(record: BaseModel, indent: int = 1) -> str:
     """JSON that its class reads back, as ``dump`` gives: a config's, or that of a record which holds configs."""
     return record.model_dump_json(indent=indent, by_alias=True, round_trip=True)
+
+
+def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """JSON data that has these values at these paths, and nothing else."""
+    found: dict[str, Any] = {}
+    for (*way, last), value in values.items():
+        place = found
+        for key in way:
+            place = place.setdefault(key, {})
+        place[last] = value
+    return found
 
 
 def get(data: Any, path: Sequence[str]) -> Any:

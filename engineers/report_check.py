@@ -6,9 +6,8 @@ from contextlib import suppress
 
 from pydantic import BaseModel, ValidationError
 
-from engineers.knobs import find_knobs
 from engineers.report import StageReport
-from engineers.roles import WHOLE, find_slices
+from engineers.roles import WHOLE, slices_in
 from engineers.shared.errors import UserError
 
 SHOWN = 12  # names in an error
@@ -38,7 +37,7 @@ def raise_unless_about(report: StageReport, current: BaseModel) -> None:
 
 def _slices(config: BaseModel) -> set[str]:
     """The names of the slices that share the data; ``WHOLE`` alone for a config without shares."""
-    return {piece.name for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None} or {WHOLE}
+    return {piece.name for piece in slices_in(config) if piece.share is not None} or {WHOLE}
 
 
 def _listed(names: set[str]) -> str:

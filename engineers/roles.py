@@ -51,6 +51,11 @@ def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
     return tuple(sorted(slices, key=lambda slice_: natural_key(slice_.name)))
 
 
+def slices_in(config: BaseModel) -> tuple[SliceKnobs, ...]:
+    """All slices of a config, as ``find_slices`` finds them."""
+    return find_slices(find_knobs(config, ("*",)))
+
+
 def are_ordered(slices: Sequence[SliceKnobs]) -> bool:
     """Whether an order from easy to hard is declared."""
     return all(piece.name.isdecimal() or (piece.share and piece.share.extra.get("order")) for piece in slices)
@@ -110,7 +115,7 @@ def shares_of(data: Mapping[str, Any], slices: Iterable[SliceKnobs]) -> dict[str
 
 def shares_in(config: BaseModel) -> dict[str, float]:
     """Each slice's part of the data in a config, summing to 1. All zero if every share is 0."""
-    return shares_of(dump(config), find_slices(find_knobs(config, ("*",))))
+    return shares_of(dump(config), slices_in(config))
 
 
 def share_of(knob: Knob, part: float) -> float | int:

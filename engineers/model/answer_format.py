@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get, with_values
+from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get, nested, with_values
 from engineers.model.replies import ReplyError, encodable
 from engineers.proposal import Change
 from engineers.redaction import scrub
@@ -71,13 +71,7 @@ class AnswerFormat(Generic[ConfigT]):
     def values_of(self, config: BaseModel) -> dict[str, Any]:
         """A config's editable knobs, nested as in the config."""
         data = dump(config)
-        nested: dict[str, Any] = {}
-        for knob in self.knobs:
-            place: dict[str, Any] = nested
-            for key in knob.group:
-                place = place.setdefault(key, {})
-            place[knob.field] = get(data, knob.path)
-        return nested
+        return nested({knob.path: get(data, knob.path) for knob in self.knobs})
 
     def merge(self, reply: Mapping[str, Any]) -> ConfigT:
         """The current config with the answer's knobs. Raises ``ReplyError`` that says where and why."""

@@ -61,35 +61,14 @@ _V3 = _V2.model_copy(update={"name": "V3", "history": "all"})
 _V4 = _V2.model_copy(update={"name": "V4", "history": "without_default"})
 _V5 = _V4.model_copy(update={"name": "V5", "summary": True})
 _V6 = _V4.model_copy(update={"name": "V6", "training": True})
-_EVERYTHING = {
-    "name": "full",
-    "target": True,
-    "rounds": True,
-    "metrics": True,
-    "cases": True,
-    "behaviour": True,
-    "environment_stats": True,
-    "incidents": True,
-}
 
 # A reader of the published contexts missed the target, the comparison of training and target with its noise, requested
 # against drawn numbers, and the rounds left. It preferred earlier configs as differences, without curves and pictures.
-INFORMED = Context(
-    name="informed",
-    target=True,
-    rounds=True,
-    metrics=True,
-    guideline=True,
-    history="all",
-    changes=True,
-    behaviour=True,
-    environment_stats=True,
-    incidents=True,
-)
+_MISSED = dict.fromkeys(("target", "rounds", "metrics", "behaviour", "environment_stats", "incidents"), True)
+INFORMED = _V3.model_copy(update={"name": "informed", "changes": True} | _MISSED)
+_FULL = _V6.model_copy(update={"name": "full", "cases": True} | _MISSED)
 
-CONTEXTS: dict[str, Context] = {
-    context.name: context for context in (INFORMED, _V1, _V2, _V3, _V4, _V5, _V6, _V6.model_copy(update=_EVERYTHING))
-}
+CONTEXTS: dict[str, Context] = {context.name: context for context in (INFORMED, _V1, _V2, _V3, _V4, _V5, _V6, _FULL)}
 
 
 WITH_CASES = "+cases"  # after a context's name: it, and pictures of failed episodes

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engineers.knobs import Knob, find_knobs, get_or_none, leaves
+from engineers.knobs import Knob, find_knobs, get_or_none, leaves, nested
 from engineers.model.answer_format import AnswerFormat
 from engineers.report import StageRecord
 from engineers.roles import find_slices
@@ -99,14 +99,8 @@ class ShownConfigs:
 
     def editable(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The part that an answer may write; keys that the config does not have are left out."""
-        kept: dict[str, Any] = {}
-        for path in self.paths:
-            if (value := get_or_none(config, path)) is not None:
-                place = kept
-                for key in path[:-1]:
-                    place = place.setdefault(key, {})
-                place[path[-1]] = value
-        return kept
+        values = {path: get_or_none(config, path) for path in self.paths}
+        return nested({path: value for path, value in values.items() if value is not None})
 
     def in_use(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The config without the slices that have no share."""

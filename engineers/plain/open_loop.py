@@ -19,7 +19,7 @@ from engineers.knobs import Knob, KnobError, dump, find_knobs, leaves, validated
 from engineers.plain.base import Design, KnobPath, PlainEngineer
 from engineers.plain.uniform import UniformEngineer
 from engineers.report import StageReport
-from engineers.roles import SliceKnobs, find_slices, role_of, share_of, shares_of
+from engineers.roles import SliceKnobs, role_of, share_of, shares_of, slices_in
 from engineers.tiers import Tier
 
 
@@ -112,7 +112,7 @@ class NearUniformEngineer(UniformEngineer, OpenLoopEngineer):
 
     @staticmethod
     def ahead(first: BaseModel, target: BaseModel, editable: Sequence[str] | None) -> Ahead:
-        slices, there = _slices(first), dump(target)
+        slices, there = slices_in(first), dump(target)
         if not any(shares_of(there, slices).values()):
             raise KnobError("near-uniform: the first stage has none of the target's slices")
         beyond = _beyond(slices, there)
@@ -121,7 +121,7 @@ class NearUniformEngineer(UniformEngineer, OpenLoopEngineer):
         return Ahead(with_values(first, closed), editable=names)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        beyond = _beyond(_slices(current), report.target)
+        beyond = _beyond(slices_in(current), report.target)
         design = super().design(report, current, [knob for knob in knobs if not _is_in(knob, beyond)])
         for piece in beyond:
             if piece.share is not None and piece.share in knobs:
@@ -144,8 +144,8 @@ def half_easy(first: BaseModel, target: BaseModel) -> dict[KnobPath, Any]:
 
     Raises ``KnobError`` if the first stage has no such slice, or lacks one of the target's.
     """
-    slices, there = _slices(first), leaves(dump(target))
-    ours, theirs = shares_of(dump(first), slices), shares_of(dump(target), _slices(target))
+    slices, there = slices_in(first), leaves(dump(target))
+    ours, theirs = shares_of(dump(first), slices), shares_of(dump(target), slices_in(target))
     easy = {name: share for name, share in ours.items() if share > 0 and theirs.get(name, 0.0) == 0}
     wanted = {name: share for name, share in theirs.items() if share > 0}
     if not easy or wanted.keys() - ours.keys():
@@ -162,10 +162,6 @@ def half_easy(first: BaseModel, target: BaseModel) -> dict[KnobPath, Any]:
             part = easy.get(piece.name, 0.0) / sum(easy.values()) + wanted.get(piece.name, 0.0) / sum(wanted.values())
             values[piece.share.path] = share_of(piece.share, part / 2)
     return values
-
-
-def _slices(config: BaseModel) -> tuple[SliceKnobs, ...]:
-    return find_slices(find_knobs(config, ("*",)))
 
 
 def _beyond(slices: Sequence[SliceKnobs], target: Mapping[str, Any]) -> list[SliceKnobs]:

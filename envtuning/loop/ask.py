@@ -18,7 +18,7 @@ from engineers.model.transcript import Exchange
 from engineers.plain.random_search import RandomEngineer
 from engineers.redaction import redact
 from engineers.report import StageReport
-from engineers.roles import find_slices, shares_of
+from engineers.roles import find_slices, shares_of, slices_in
 from envtuning import atomic
 from envtuning.answers import answer
 from envtuning.errors import RunError
@@ -85,7 +85,7 @@ def with_kept_slices(plan: Plan, last: Stage, config: BaseModel) -> BaseModel:
         return config
     slices = [piece for piece in find_slices(find_knobs(config, plan.spec.editable)) if piece.share is not None]
     part = min(plan.spec.suites.training_per_slice / expected, 1 / (2 * max(len(slices), 1)))
-    whole = find_slices(find_knobs(config, ("*",)))
+    whole = slices_in(config)
     now, weights = shares_of(dump(config), whole), sum(float(piece.share.value or 0) for piece in whole if piece.share)
     aims = plan.world.slices(plan.target)
     low = [piece.share for piece in slices if piece.share and piece.name in aims and now[piece.name] < part]

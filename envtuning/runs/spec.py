@@ -153,14 +153,7 @@ def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None, t
 
 def read_file(path: str | Path, kind: type[Described]) -> Described:
     """The content of a YAML or JSON file as this model. Raises ``SpecError``."""
-    try:
-        data = read_mapping(_text_of(Path(path)))
-        own.note_file(data)
-        return kind.model_validate(data)
-    except NotReadable as error:
-        raise SpecError(f"{path} {error}") from error
-    except ValidationError as error:
-        raise SpecError(f"{path}: {in_sentences(error)}") from error
+    return _as(kind, _noted(_text_of(Path(path)), str(path)), str(path))
 
 
 def keys_of(source: str | Path) -> set[str]:
@@ -184,11 +177,7 @@ def _text_of(path: Path) -> str:
 
 
 def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapping[str, Any] | None = None) -> RunSpec:
-    try:
-        data = read_mapping(text)
-    except NotReadable as error:
-        raise SpecError(f"{origin} {error}") from error
-    own.note_file(data)
+    data = _noted(text, origin)
     if name is not None:
         data.setdefault("name", name)
     if (base := data.pop("extends", None)) is not None:
@@ -200,8 +189,22 @@ def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapp
     data = _unshared(data)  # otherwise a change would reach every place that YAML's anchors share
     for key, value in (changes or {}).items():
         _set(data, key, value)
+    return _as(RunSpec, data, origin)
+
+
+def _noted(text: str, origin: str) -> dict[str, Any]:
+    """The mapping in a file's text; what it names is named only in a file from now on."""
     try:
-        return RunSpec.model_validate(data)
+        data = read_mapping(text)
+    except NotReadable as error:
+        raise SpecError(f"{origin} {error}") from error
+    own.note_file(data)
+    return data
+
+
+def _as(kind: type[Described], data: Any, origin: str) -> Described:
+    try:
+        return kind.model_validate(data)
     except ValidationError as error:
         raise SpecError(f"{origin}: {in_sentences(error)}") from error
 

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from engineers.knobs import KnobError, dump, find_knobs
 from engineers.report import FailureCase, Split
-from engineers.roles import WHOLE, find_slices, shares_of
+from engineers.roles import WHOLE, find_slices, shares_of, slices_in
 from engineers.shared.errors import UserError
 from envtuning.outcomes import Outcome
 from envtuning.worlds.episodes import Episode
@@ -199,7 +199,7 @@ class World(ABC, Generic[C, K, E]):
         Raises ``InfeasibleConfig`` if two slices have the same name.
         """
         try:
-            found = find_slices(find_knobs(config, ("*",)))
+            found = slices_in(config)
         except KnobError as error:
             raise InfeasibleConfig(str(error)) from error
         if not found:

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.from_file import DATA, reads
-from engineers.knobs import as_text, find_knobs, with_values
-from engineers.roles import find_slices, share_of
+from engineers.knobs import as_text, with_values
+from engineers.roles import share_of, slices_in
 from engineers.shared import untrusted
 from engineers.shared.extras import require
 from envtuning.outcomes import Tally
@@ -238,8 +238,7 @@ def iterations_of(budget: int, batch: int) -> list[int]:
 
 def _with_even_shares(config: Any) -> Any:
     """The config with the same share for every slice in use."""
-    slices = find_slices(find_knobs(config, ("*",)))
-    used = [one.share for one in slices if one.share is not None and one.share.value]
+    used = [one.share for one in slices_in(config) if one.share is not None and one.share.value]
     return with_values(config, {share.path: share_of(share, 1 / len(used)) for share in used})
 
 

@@ -72,22 +72,13 @@ _LORA = (
     "bias", "exclude_modules", "fan_in_fan_out", "layers_pattern", "layers_to_transform", "lora_alpha",
     "lora_dropout", "modules_to_save", "r", "target_modules", "use_dora", "use_rslora",
 )  # fmt: skip
+_PLAIN_OWN = (
+    "dtype", "model", "processes", "refill", "reply_batch", "reply_temperature", "reward", "skip_equal_groups",
+    "torch_threads",
+)  # fmt: skip
 # Options that a file may set. ``reward`` names a module, which has its own rule; ``launch`` could name a program.
 FROM_FILE: Allowed = {
-    **dict.fromkeys(
-        (
-            "dtype",
-            "model",
-            "processes",
-            "refill",
-            "reply_batch",
-            "reply_temperature",
-            "reward",
-            "skip_equal_groups",
-            "torch_threads",
-        ),
-        DATA,
-    ),
+    **dict.fromkeys(_PLAIN_OWN, DATA),
     "grpo": {
         **dict.fromkeys(_GRPO, PLAIN),
         "chat_template_kwargs": {"enable_thinking": PLAIN},
