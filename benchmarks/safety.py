@@ -14,6 +14,8 @@ test was most of the spread between two runs of a seed.
 An engineer is safe if it is safe on every ground, so the levels are not corrected for their number. Nor are they for looking up to four
 times at the same ground, so a bound close to -2 should be read with care.
 
+Two more presets of lakes, ``engineer`` and ``three-agents``, are played by ``--grounds engineer three-agents``. They were added last.
+
 Every run is kept in ``runs/safety``: after a kill, the same command continues.
 """
 
@@ -46,6 +48,7 @@ MARGIN = 0.02  # success that an engineer may lose against even draws
 ENGINEERS = ["steady"]
 ROUND, MOST = 10, 40  # seeds that are added at a time, and that a ground has at most
 LAKES = ("scripted", "small-corridors")  # presets
+LAKES_BY_NAME = ("engineer", "three-agents")  # presets that are played only where `--grounds` names them
 LEARNER = {"kind": "lm", "options": {"layers": 1, "batch": 16, "learning_rate": 6e-3}}
 
 FIVE = {name: {"length": 3} for name in ("copy", "reverse", "sort", "shift")} | {"double": {"digits": 3}}
@@ -137,10 +140,14 @@ def by_sittings(family: Family) -> Ends:
     return ends
 
 
+def preset(name: str) -> Ground:
+    return Ground(name, by_runs(name, lambda: load_spec(name)))
+
+
 def grounds() -> list[Ground]:
-    """The cheapest first."""
+    """Those that are played unless others are named, the cheapest first."""
     return [
-        *(Ground(name, by_runs(name, lambda name=name: load_spec(name))) for name in LAKES),  # type: ignore[misc]
+        *map(preset, LAKES),
         *(Ground(name, by_runs(name, lambda name=name: text_spec(name))) for name in TEXTS),  # type: ignore[misc]
         *(Ground(family.name, by_sittings(family), first=2000) for family in (named(NULL), *DEVELOPMENT)),
         Ground("newcomer", by_runs("newcomer", newcomer.spec), first=20, enough=30, worst=-0.1),
@@ -204,7 +211,14 @@ def main() -> None:
         help="whom to measure (steady, the default); others, and some grounds alone, are stored apart",
     )
     names = [ground.name for ground in grounds()]
-    parser.add_argument("--grounds", nargs="+", choices=names, default=names, metavar="GROUND", help="where (on all)")
+    parser.add_argument(
+        "--grounds",
+        nargs="+",
+        choices=[*names, *LAKES_BY_NAME],
+        default=names,
+        metavar="GROUND",
+        help=f"where (on the eighteen); {' and '.join(LAKES_BY_NAME)} are played only if they are named",
+    )
     parser.add_argument("--most", type=int, default=MOST, help=f"seeds of a ground at most ({MOST})")
     arguments = arguments_of(parser)
     if arguments.most < ROUND or arguments.most % ROUND:
@@ -214,7 +228,7 @@ def main() -> None:
     with errors_in_one_sentence():
         for engineer in arguments.engineers:
             print(f"{engineer}:", flush=True)
-            chosen = [ground for ground in grounds() if ground.name in arguments.grounds]
+            chosen = [one for one in [*grounds(), *map(preset, LAKES_BY_NAME)] if one.name in arguments.grounds]
             figures[engineer] = {ground.name: decided(ground, engineer, arguments.most) for ground in chosen}
     whole = arguments.engineers == ENGINEERS and arguments.grounds == names
     file = "safety" if whole else "_".join(["safety", *arguments.engineers])
