@@ -9,8 +9,9 @@ from typing import Any
 import gymnasium as gym
 
 import envtuning.worlds.bfcl  # noqa: F401  registers the environment
+from benchmarks.bfcl.scripts import ground_truth
 from envtuning.worlds.bfcl.package import SPLITS, Version, load
-from envtuning.worlds.bfcl.scripted import DONE, ground_truth
+from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 

@@ -9,10 +9,9 @@ import sys
 from typing import Any
 
 from benchmarks.bfcl.policies import Writer, random_calls
-from benchmarks.bfcl.scripts import perturbed, run_script
+from benchmarks.bfcl.scripts import ground_truth, perturbed, run_script
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
-from envtuning.worlds.bfcl.scripted import ground_truth
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 SETTLED_AFTER = 1_000  # episodes: until then modules, documents and tasks are read for the first time

@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable, Sequence
 
 from benchmarks.bfcl.random_calls import random_call
+from benchmarks.bfcl.scripts import ground_truth
 from envtuning.worlds.bfcl.calls import as_reply
 from envtuning.worlds.bfcl.package import Package
-from envtuning.worlds.bfcl.scripted import Script, ground_truth
+from envtuning.worlds.bfcl.scripted import Script
 from envtuning.worlds.bfcl.tasks import Task
 
 Writer = Callable[[Package, Task, random.Random], Script]

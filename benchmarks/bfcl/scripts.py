@@ -11,7 +11,7 @@ from envtuning.worlds.bfcl.calls import as_reply, read_call
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.reply_format import write_answer
-from envtuning.worlds.bfcl.scripted import DONE, Script
+from envtuning.worlds.bfcl.scripted import DONE, Script, ground_truth_in
 from envtuning.worlds.bfcl.tasks import Task
 
 
@@ -25,6 +25,11 @@ def run_script(conversation: Conversation, script: Script) -> Conversation:
                 return conversation
         conversation.act(done)
     return conversation
+
+
+def ground_truth(package: Package, task: Task, generator: random.Random) -> Script:
+    """Each turn's calls in one reply."""
+    return ground_truth_in(package, task, "readable")
 
 
 def perturbed(package: Package, task: Task, generator: random.Random) -> Script:

@@ -170,12 +170,11 @@ class RunLog:
         self.files.append_line(self.path / "incidents.jsonl", incident.model_dump())
         return self._become(replace(self.state, survived=self._read_survived()))
 
-    def begin_with(self, source: RunLog, stages: int = 1) -> RunState:
-        """Copy the first stages of another run into this one, with its held-out cases and its untrained trainee."""
+    def begin_with(self, source: RunLog) -> RunState:
+        """Copy the first stage of another run into this one, with its held-out cases and its untrained trainee."""
         if source.record.format < self.record.format:  # then the copies are of that earlier format
             self._is_of_format(source.record.format)
-        folders = [source.path / "start", *(source.stage_path(number) for number in range(stages))]
-        for original in folders:
+        for original in (source.path / "start", source.stage_path(0)):
             copy = self.path / original.relative_to(source.path)
             atomic.make_folder(copy.parent)
             if not copy.exists():

@@ -10,12 +10,13 @@ from envtuning.worlds.bfcl import package as packages
 
 
 def need(version: packages.Version) -> None:
-    if packages.available(version):
-        return
-    message = f"bfcl-eval {version} is absent: make tools-data, or {packages.INSTALL} --version {version}"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
+    try:
+        packages.find(version)
+    except packages.PackageError:
+        message = f"bfcl-eval {version} is absent: make tools-data, or {packages.INSTALL} --version {version}"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,8 @@ from envtuning.worlds.bfcl.scripted import DONE, ground_truth_in
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.text_player import Message, Messages
 
+LEARNING_RATE = 2e-3  # the highest
+
 
 def lesson(package: Package, task: Task, tool_style: ToolStyle, reply_format: ReplyFormat = "readable") -> Messages:
     """The task's whole conversation, with the ground truth's calls as the agent's replies."""
@@ -85,7 +87,6 @@ def teach(
     tool_style: ToolStyle = "short",
     reply_format: ReplyFormat = "readable",
     passes: int = 25,
-    learning_rate: float = 2e-3,
     seed: int = 0,
     width: int = 128,
     layers: int = 4,
@@ -103,11 +104,11 @@ def teach(
     tokenizer = small_tokenizer()
     model = small_model(tokenizer, seed, width=width, layers=layers)
     right = [encoded(tokenizer, lesson(package, task, tool_style, reply_format)) for task in tasks]
-    optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
     order = random.Random(seed)
     model.train()
     for number in range(passes):
-        rate = learning_rate * warmed_cosine(number / passes)
+        rate = LEARNING_RATE * warmed_cosine(number / passes)
         total = 0.0
         broken = [encoded(tokenizer, stumble(package, task, tool_style, order, reply_format)) for task in tasks]
         for ids, labels in order.sample(right + broken, 2 * len(tasks)):

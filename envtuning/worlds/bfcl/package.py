@@ -160,14 +160,6 @@ def home(version: Version) -> Path:
     return Path(sys.prefix) / "share" / "bfcl-eval" / RELEASES[version].number
 
 
-def available(version: Version) -> bool:
-    try:
-        find(version)
-    except PackageError:
-        return False
-    return True
-
-
 def _holds(root: Path, version: Version) -> bool:
     return (root / "bfcl_eval" / "data" / f"{RELEASES[version].prefix}multi_turn_base.json").is_file()
 

@@ -5,7 +5,6 @@ A script lists an agent's calls by turn, without the answers that end the turns.
 
 from __future__ import annotations
 
-import random
 from functools import lru_cache
 
 from envtuning.worlds.bfcl.calls import Call, as_reply
@@ -19,15 +18,10 @@ Script = list[list[str]]  # turn, reply
 DONE = "That is all I can do here."
 
 
-def ground_truth(package: Package, task: Task, generator: random.Random) -> Script:
-    """Each turn's calls in one reply."""
-    return [[as_reply(calls)] if calls else [] for calls in task.ground_truth]
-
-
 def ground_truth_in(package: Package, task: Task, reply_format: ReplyFormat) -> Script:
-    """The ground truth written in a reply format; in the benchmark's own notation where the format allows it."""
+    """Each turn's calls in one reply of this format; in the benchmark's own notation where the format allows it."""
     if reply_format == "readable":
-        return ground_truth(package, task, random.Random(0))
+        return [[as_reply(calls)] if calls else [] for calls in task.ground_truth]
     return [[write_calls(calls, reply_format)] if calls else [] for calls in named_plan(package, task)]
 
 
