@@ -14,7 +14,8 @@ test was most of the spread between two runs of a seed.
 An engineer is safe if it is safe on every ground, so the levels are not corrected for their number. Nor are they for looking up to four
 times at the same ground, so a bound close to -2 should be read with care.
 
-Two more presets of lakes, ``engineer`` and ``three-agents``, are played by ``--grounds engineer three-agents``. They were added last.
+Three more presets of lakes are played only where they are named: ``--grounds engineer three-agents corridors`` takes about half an hour of
+CPU. They were added last.
 
 Every run is kept in ``runs/safety``: after a kill, the same command continues.
 """
@@ -48,7 +49,7 @@ MARGIN = 0.02  # success that an engineer may lose against even draws
 ENGINEERS = ["steady"]
 ROUND, MOST = 10, 40  # seeds that are added at a time, and that a ground has at most
 LAKES = ("scripted", "small-corridors")  # presets
-LAKES_BY_NAME = ("engineer", "three-agents")  # presets that are played only where `--grounds` names them
+LAKES_BY_NAME = ("engineer", "three-agents", "corridors")  # presets that are played only where `--grounds` names them
 LEARNER = {"kind": "lm", "options": {"layers": 1, "batch": 16, "learning_rate": 6e-3}}
 
 FIVE = {name: {"length": 3} for name in ("copy", "reverse", "sort", "shift")} | {"double": {"digits": 3}}
@@ -217,7 +218,7 @@ def main() -> None:
         choices=[*names, *LAKES_BY_NAME],
         default=names,
         metavar="GROUND",
-        help=f"where (on the eighteen); {' and '.join(LAKES_BY_NAME)} are played only if they are named",
+        help=f"where (on the eighteen); {', '.join(LAKES_BY_NAME)} are played only if they are named",
     )
     parser.add_argument("--most", type=int, default=MOST, help=f"seeds of a ground at most ({MOST})")
     arguments = arguments_of(parser)

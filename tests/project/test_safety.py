@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -13,6 +15,7 @@ from benchmarks._record import RESULTS
 from benchmarks.safety import Found, verdict
 from engineers.registry import DEFAULT_ENGINEER
 from engineers.shared import own
+from envtuning.studies.intervals import t_mean
 from envtuning.studies.study import raise_unless_comparable
 
 EVEN = [0.5] * 10
@@ -95,6 +98,22 @@ def test_the_default_engineer_is_safe_on_all_grounds():
     assert min(figures["newcomer"]["per_seed"]) > -0.1
     assert not figures["newcomer"]["given_up"]
     assert "shown to be safe on all eighteen grounds" in " ".join(PAGE.read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize("name", safety.LAKES_BY_NAME)
+def test_of_presets_that_are_not_played_the_page_has_the_stored_studies(name: str):
+    runs = json.loads((RESULTS / f"study_{name}-2.json").read_bytes())["figures"]["runs"]
+    ends = {(run["arm"], run["seed"]): run["success"] for run in runs}
+    even = {seed: success for (arm, seed), success in ends.items() if arm == "uniform"}
+    found = Found(list(even.values()), [ends["rules", seed] - success for seed, success in even.items()], [])
+    told = {
+        "seeds": len(even),
+        "even": fmean(found.even),
+        "over_even": asdict(t_mean(found.over)) | {"bound": found.low, "worst": min(found.over)},
+        "verdict": "",
+    }
+    assert safety.line(name, told).removesuffix("  |").strip() in PAGE.read_text(encoding="utf-8")
+    assert found.low > -safety.MARGIN
 
 
 def test_the_page_tells_where_an_earlier_form_lost():
