@@ -49,6 +49,18 @@ class Guard:
             config = read_back(config, current)
         except KnobError as error:
             return [str(error)]
+        return self.rules(config, current, history, editable=editable, objective=objective)
+
+    def rules(
+        self,
+        config: BaseModel,
+        current: BaseModel,
+        history: Sequence[StageRecord] = (),
+        *,
+        editable: Sequence[str] | None = None,
+        objective: str = "success_rate",
+    ) -> list[str]:
+        """The same for a config that was read back: each proposed config is read once."""
         refusals = _locked(config, current, editable)
         if self.max_drop is not None:
             refusals += _dropped(config, current, history, self.max_drop, objective)

@@ -79,7 +79,7 @@ def answer(
         return kept("engineer_failed", f"{name} gave no usable config ({why})", proposal)
     refusals = []
     if engineer.guard != guard:  # an engineer with this guard has already asked it
-        refusals = guard.check(config, current, report.records(), editable=editable, objective=report.objective)
+        refusals = guard.rules(config, current, report.records(), editable=editable, objective=report.objective)
     if refusals:
         return kept("refused_proposal", f"{name}'s config was refused ({'; '.join(refusals)})", proposal)
     return Answer(config, proposal.with_changes(current))

@@ -129,7 +129,7 @@ def test_what_cannot_be_drawn_is_refused_where_the_guard_is_to_ask(asked, check,
 def test_a_working_slice_is_one_that_works_by_the_worlds_own_objective(monkeypatch, asked):
     """The guard is given the report's history and objective, not those of another world."""
     seen = []
-    monkeypatch.setattr(Guard, "check", lambda self, *given, **named: seen.append((given, named)) or [])
+    monkeypatch.setattr(Guard, "rules", lambda self, *given, **named: seen.append((given, named)) or [])
     report = REPORT.model_copy(update={"results": [SliceResult(name="all", episodes=4)]})
     asked(lambda: to(0.25), report)
     ((given, named),) = seen
