@@ -147,11 +147,13 @@ class Tally(BaseModel):
         if not np.all((points >= 0) & (points <= 1)):
             raise ValueError(f"scores are from {points.min()} to {points.max()}: give numbers from 0 to 1")
         names, place = _numbered(slices)
-        for repeat in (False, True) if again.any() else (False,):
-            chosen = again == repeat
+        # Without repeats, nothing is copied.
+        parts = {False: ~again, True: again} if again.any() else {False: slice(None)}
+        for repeat, chosen in parts.items():
             self._add(repeat, names, place[chosen], won[chosen], points[chosen], marks[chosen])
             if kinds is not None:
-                self._add_failures(repeat, names, place[chosen & ~won], kinds[chosen & ~won])
+                lost = ~won[chosen]
+                self._add_failures(repeat, names, place[chosen][lost], kinds[chosen][lost])
 
     def _add(
         self,
@@ -273,7 +275,7 @@ def _numbered(slices: Sequence[Any] | NDArray[Any]) -> tuple[list[str], NDArray[
     named = [str(one) for one in given]
     names = sorted(set(named))
     places = {name: place for place, name in enumerate(names)}
-    return names, np.array([places[name] for name in named], np.intp)[number]
+    return names, np.array([places[name] for name in named], np.intp).take(number)
 
 
 def _distinct(values: NDArray[np.object_]) -> tuple[list[Any], NDArray[np.integer]]:
