@@ -4,7 +4,8 @@ A current large language model was the engineer, by the product's own prompt (ve
 training had a conversation of its own, five questions long, and one training seed. The model's version is not known. It ran as an agent: it was
 told to read its questions and nothing else, and could have read more. A small local model was asked the same, by `envtuning exam --engineer
 local/FOLDER --roots 4 --first 1000`. The transcripts are in ``benchmarks/exam_transcripts``, a folder for each sheet; here they are replayed,
-beside the bounds and the rules, with their defaults, on the same roots. ``--configs`` writes the configs that resulted beside them.
+beside the bounds and the rules, with their defaults, on the same roots. ``rising`` stands there once more, as a reader of successes alone that was
+tuned as such. ``--configs`` writes the configs that resulted beside them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,16 @@ from envtuning.studies.study import folder_name
 HERE = Path(__file__).parent
 TRANSCRIPTS, KEPT = HERE / "exam_transcripts", HERE.parent / "runs" / "exam_model"
 MODEL, SMALL = "a large language model", "Qwen2.5-Coder-0.5B"
+
+
+# ``rising`` as a reader of successes alone has settings of its own, which ``benchmarks.exam_rules`` has found.
+ON_SUCCESSES = {"keep": 0.3, "sure": 1.0, "gap": 0.1, "flat": 0.1}
+
+
+class Arm(NamedTuple):
+    engineer: str
+    reads: Reads
+    options: dict[str, Any] = {}  # noqa: RUF012  never changed
 
 
 class Sheet(NamedTuple):
@@ -67,20 +78,21 @@ def other_versions() -> str:
     return ", ".join(map(str, versions)) if versions != [PROMPT_VERSION] else ""
 
 
-def arms(name: str, sheet: Sheet) -> dict[str, tuple[str, Reads]]:
-    """The model, and whom it is compared with: by name the engineer and what it reads."""
+def arms(name: str, sheet: Sheet) -> dict[str, Arm]:
+    """The model, and whom it is compared with, by name."""
     return {
-        sheet.model: (f"replay/{TRANSCRIPTS.relative_to(HERE.parent) / name}", sheet.reads),
-        **{bound: (bound, "scores") for bound in BOUNDS},
-        "rising": ("rising", sheet.reads),
-        "once": ("once", "success"),
-        "reader": ("reader", sheet.reads),
+        sheet.model: Arm(f"replay/{TRANSCRIPTS.relative_to(HERE.parent) / name}", sheet.reads),
+        **{bound: Arm(bound, "scores") for bound in BOUNDS},
+        "rising": Arm("rising", sheet.reads),
+        "rising, tuned for success alone": Arm("rising", "success", ON_SUCCESSES),
+        "once": Arm("once", "success"),
+        "reader": Arm("reader", sheet.reads),
     }
 
 
 def keep_configs(hall: Hall, name: str, sheet: Sheet) -> None:
     """Beside each stored transcript, the configs that a replay in this folder has found."""
-    engineer, _ = arms(name, sheet)[sheet.model]
+    engineer = arms(name, sheet)[sheet.model].engineer
     found = list((hall.folder / "transcripts" / folder_name(engineer)).rglob("configs_*.jsonl"))
     for one in found:
         copyfile(one, TRANSCRIPTS / name / one.parent.name.partition("-")[0] / one.name)
@@ -92,8 +104,8 @@ def keep_configs(hall: Hall, name: str, sheet: Sheet) -> None:
 
 def measured(hall: Hall, name: str, sheet: Sheet) -> dict[str, Any]:
     ends, refused, family, roots = {}, 0, named(sheet.family), sheet.roots(name)
-    for arm, (engineer, reads) in arms(name, sheet).items():
-        found = hall.sittings([Paper(engineer=engineer, family=family, root=root, reads=reads) for root in roots])
+    for arm, told in arms(name, sheet).items():
+        found = hall.sittings([Paper(family=family, root=root, **told._asdict()) for root in roots])
         ends[arm] = np.array([sitting.end for sitting in found])
         refused += sum(len(sitting.failures) for sitting in found)
     gained, gap = ends[sheet.model] - ends[OPEN_LOOP], ends[ORACLE] - ends[OPEN_LOOP]
