@@ -42,9 +42,11 @@ READS = {  # what an engineer of the leaderboard reads; those that are missing r
     **dict.fromkeys(("rising", "steady", "reader", "rules"), "success and score"),
 }  # fmt: skip
 TUNED = {  # on roots of the development families; the others have their defaults
-    "oracle": "30 settings", "best open loop": "33 settings", "rising": "24 settings, about 35 forms by hand",
-    "once": "12 settings", "steady": "as `rising`; its form by hand, on worlds of text",
+    "oracle": "30 settings, 4 roots", "best open loop": "33 settings, 4 roots",
+    "rising": "24 settings, 8 roots; about 35 forms by hand, 16 roots", "once": "12 settings, 8 roots",
+    "steady": "as `rising`; its form by hand, on worlds of text",
 }  # fmt: skip
+UNTUNED = "not tuned"
 
 
 def opened(hall: Hall, families: Sequence[Family], trainings: int) -> dict[str, Any]:
@@ -107,7 +109,7 @@ def row_of_control(name: str, row: dict[str, Any]) -> str:
 def row_of_all(name: str, row: dict[str, Any]) -> str:
     """A line of the leaderboard: what is read, what it was tuned on, success and gain on each family."""
     cells = [f"{100 * of['success']:.1f} | {in_points(of['over_open_loop'])}" for of in row["families"].values()]
-    return f"| {name} | {READS.get(name, 'success')} | {TUNED.get(name, '')} | {' | '.join(cells)} |"
+    return f"| {name} | {READS.get(name, 'success')} | {TUNED.get(name, UNTUNED)} | {' | '.join(cells)} |"
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -20,9 +20,9 @@ from envtuning.errors import RunError
 from envtuning.exam.families import is_what_it_says
 from envtuning.exam.hall import root_by_root, workers
 from envtuning.exam.scores import scores
-from envtuning.exam.sitting import NEVER_ASK, Paper, Sitting, replayed, sit
+from envtuning.exam.sitting import BOUNDS, NEVER_ASK, Paper, Sitting, replayed, sit
 
-VERSION = 1
+VERSION: Literal[1] = 1
 TOLERANCE = 0.03  # of a sitting's mean success on another kind of machine, where sums are rounded otherwise
 
 
@@ -31,7 +31,7 @@ class Sheet(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    version: int = VERSION
+    version: Literal[1] = VERSION
     machine: str  # and what computes on it
     sittings: list[Sitting] = Field(min_length=1, max_length=100_000)
     scores: list[dict[str, Any]]
@@ -97,6 +97,8 @@ def senseless(sitting: Sitting) -> str:
         return "its shares are not those of its stages and tasks"
     if not all(min(part) >= 0 < sum(part) for part in sitting.shares):
         return "its shares are no parts of the data"
+    if paper.engineer not in BOUNDS and len(set(sitting.shares[0])) > 1:
+        return "its first stage does not draw evenly"
     return ""
 
 

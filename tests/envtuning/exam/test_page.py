@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from benchmarks import exam_model, exam_rules, exam_table  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
 from engineers.model.transcript import read_transcript  # noqa: E402
+from engineers.plain import rising  # noqa: E402
 from envtuning.exam.bounds import FOUND, OPEN_LOOPS, ORACLES  # noqa: E402
 from envtuning.exam.families import DEVELOPMENT, DRAWN, HELD_OUT, NULL, REQUIRED, named  # noqa: E402
 from envtuning.exam.hall import WITHOUT_A_MODEL  # noqa: E402
@@ -125,7 +127,43 @@ def test_every_engineer_has_its_row():
     assert {*WITHOUT_A_MODEL, *BOUNDS} == TABLE["leaderboard"].keys()
 
 
+def lines_of_code(*names: str) -> int:
+    """Of classes and functions beside ``rising``, without docstrings, comments and empty lines."""
+    text = Path(rising.__file__).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    found = [node for node in ast.parse(text).body if getattr(node, "name", None) in names]
+    assert len(found) == len(names)
+    said = {
+        number
+        for node in found
+        for one in ast.walk(node)
+        if isinstance(one, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(one)
+        for number in range(one.body[0].lineno, one.body[0].end_lineno + 1)
+    }
+    of = [number for node in found for number in range(node.lineno, node.end_lineno + 1) if number not in said]
+    return sum(bool(lines[number - 1].partition("#")[0].strip()) for number in of)
+
+
+def test_the_rules_are_as_long_as_it_says():
+    long = lines_of_code("RisingEngineer", "Stage", "results", "whole", "score_of", "shared")
+    short = lines_of_code("OnceEngineer", "results", "shared")
+    assert f"its rule has {long} lines of code, and `once` has {short}" in " ".join(PAGE.split())
+
+
+def test_every_row_says_what_it_was_tuned_on():
+    board = PAGE.partition("\n### All engineers without a model\n")[2].partition("\n### ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in board.splitlines() if line.startswith("| ")]
+    assert len(rows) == len(TABLE["leaderboard"]) + 2
+    assert all(reads and tuned for _, reads, tuned, *_ in rows)
+    assert len(OPEN_LOOPS) == int(exam_table.TUNED["best open loop"].split()[0])
+    assert len(ORACLES) == int(exam_table.TUNED["oracle"].split()[0])
+    for name in ("rising", "once"):
+        settings, roots = len(exam_rules.SETTINGS[name]), len(exam_rules.TUNING) * len(DEVELOPMENT)
+        assert exam_table.TUNED[name].startswith(f"{settings} settings, {roots} roots")
+
+
 def test_what_a_model_gained_is_what_is_stored():
+    assert RULES["settings"]["rising, success"] == exam_model.ON_SUCCESSES
     assert "\n".join(exam_model.table(MODEL)) in PAGE
     assert all(found["refused"] == 0 for found in MODEL.values())
     assert f"it gains {100 * MODEL['scores']['part_of_the_oracles_gain']:.0f} % of what the oracle gains" in PAGE
@@ -152,6 +190,11 @@ def test_the_readme_says_what_is_stored():
     assert f"ends {in_points(MODEL['scores']['rows']['rising']['model_minus'])} points above `rising`" in readme
     part = TABLE["opened"]["rising"]["part"]
     assert f"`rising` takes {100 * part['mean']:.0f} % ({100 * part['low']:.0f}, {100 * part['high']:.0f})" in readme
+    assert f"`steady`, gains {gains['steady, scores']}" in readme
+    assert f"{in_points(MODEL['reasoning']['rows']['rising']['model_minus'])} on the tasks from reasoning-gym" in readme
+    reward = {name: row["families"]["by-reward"]["over_even"] for name, row in TABLE["afterwards"].items()}
+    field, ours = (in_points(reward[arm]) for arm in ("p(1-p), success", "rising, scores"))
+    assert f"p(1 − p) gains {field}, and `rising` {ours}." in readme
 
 
 @pytest.mark.parametrize(

@@ -765,7 +765,7 @@ def test_twenty_honest_results_hold(place, engineer, reads, tmp_path):
 
 
 def tampered(found: dict) -> Iterator[tuple[str, dict]]:
-    """Twenty ways to cheat, each with the name of what was changed."""
+    """More than twenty ways to cheat, each with the name of what was changed."""
 
     def changed(what: str, change) -> tuple[str, dict]:
         copy = json.loads(json.dumps(found))
@@ -787,6 +787,8 @@ def tampered(found: dict) -> Iterator[tuple[str, dict]]:
         )
     yield changed("a stage more", lambda of, _: of[mine]["shares"].append([1 / 7] * 7))
     yield changed("a share below 0", lambda of, _: of[mine]["shares"][1].__setitem__(0, -1.0))
+    yield changed("a hidden failure", lambda of, _: of[mine].update(failures=["refused"]))
+    yield changed("a cost", lambda of, _: of[mine]["usage"].update(cost=0.01))
     yield changed("the root", lambda of, _: of[mine]["paper"].update(root=77))
     yield changed("the training", lambda of, _: of[mine]["paper"].update(training=1))
     yield changed("another engineer's work", lambda of, _: of[mine]["paper"].update(engineer="once"))
@@ -805,6 +807,18 @@ def test_tampered_results_do_not_hold(honest, tmp_path):
         assert any(fault is not None for fault in sheet.verify(sheet.read(tmp_path / "theirs.json"))), what
         tried += 1
     assert tried >= 20
+
+
+def test_an_engineer_that_chose_the_first_stage_too_did_not_sit(honest):
+    """Nobody asks an engineer of one's own again: its shares are trained with, and end where the file says."""
+    sitting = sheet.read(honest).sittings[-1].model_copy(deep=True)
+    sitting.paper = sitting.paper.model_copy(update={"engineer": "mine:make"})
+    assert sheet.fault_of(0, sitting, same=True) is None
+    assert sheet.senseless(sitting) == ""
+    sitting.shares[0] = [2.0, *[1.0] * 6]
+    sitting.success = replayed(sitting.paper, sitting.shares)
+    asked = sheet.Sheet(machine=sheet.this_machine(), sittings=[sitting], scores=[])
+    assert "its first stage does not draw evenly" in [fault.why for fault in sheet.verify(asked) if fault is not None]
 
 
 def changed(found: dict, **paper) -> list[str]:
@@ -855,6 +869,13 @@ def test_a_file_cannot_ask_for_absurd_sizes(honest, field, tmp_path):
     found["sittings"][3]["paper"]["family"] |= field
     (tmp_path / "theirs.json").write_text(json.dumps(found))
     with pytest.raises(RunError, match=f"is no result of an exam: sittings.3.paper.family.{next(iter(field))}"):
+        sheet.read(tmp_path / "theirs.json")
+
+
+def test_a_result_of_another_version_is_refused(honest, tmp_path):
+    found = json.loads(honest.read_text()) | {"version": 2}
+    (tmp_path / "theirs.json").write_text(json.dumps(found))
+    with pytest.raises(RunError, match="is no result of an exam: version"):
         sheet.read(tmp_path / "theirs.json")
 
 
