@@ -172,6 +172,13 @@ def test_what_a_model_gained_is_what_is_stored():
     success, natural = MODEL["success"]["rows"], MODEL["reasoning"]["rows"]
     for row in (success["best open loop"], success["once"], natural["even"], natural["rising"]):
         assert in_points(row["model_minus"]) in PAGE
+    ends = [
+        f"{100 * MODEL[sheet]['rows'][arm]['success']:.1f} %"
+        for sheet, rule in (("scores", "rising"), ("success", "rising, tuned for success alone"))
+        for arm in (exam_model.MODEL, rule)
+    ]
+    said = "with scores, it ends at {} and `rising` at {}; with successes alone, at {} and {}."
+    assert said.format(*ends) in " ".join(PAGE.split())
     times = [MODEL[name]["rows"][exam_model.MODEL]["per_root"][:4] for name in ("scores", "again", "third")]
     assert ", ".join(f"{25 * sum(time):.1f}" for time in times) in PAGE
     spread = max(max(root) - min(root) for root in zip(*times, strict=True))
