@@ -500,7 +500,7 @@ INTROSPECTION = [
     ),
 ]
 
-SKILLS = ["copy", "first", "next", "parity"]
+SKILLS = ["capitals", "copy", "first", "parity"]
 
 
 def skill(figures: Figures, task: str) -> str:

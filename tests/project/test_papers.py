@@ -300,16 +300,25 @@ def test_the_runs_of_one_long_stage_are_those_that_are_stored():
         assert fmean(row["reward"][-10:]) > fmean(row["reward"][:10])
 
 
-def test_no_answer_of_a_small_model_changes_the_config():
-    """By the twelve stored answers themselves: each names a share's value as it stands in its question."""
+def test_a_small_model_hardly_changes_the_config_before_its_training_or_after():
+    """By the twelve stored answers themselves: each names one share, ten as it stands in its question."""
     figures = stored("checkpoint_engineer")
     answers = read_transcript(ROOT / "benchmarks" / "checkpoint_transcripts")
-    assert len(answers) == sum(len(figures[who]["answers"]) for who in ("base", "checkpoint")) == 12
+    rows = [row for who in ("base", "checkpoint") for row in figures[who]["answers"]]
+    assert len(answers) == len(rows) == 12
+    changed = set()
     for answer in answers:
         (change,) = json.loads(answer.reply)["changes"]
         task = change["path"].split(".")[1]
         question = answer.messages[-1]["content"]
         config = next(json.loads(line) for line in reversed(question.splitlines()) if line.startswith('{"tasks"'))
-        assert change["value"] == config["tasks"][task]["share"] == 1.0
-    assert not any(row["changes"] for who in ("base", "checkpoint") for row in figures[who]["answers"])
-    assert "All twelve answers keep the config as it is" in PAGE
+        if change["value"] != config["tasks"][task]["share"]:
+            changed.add((task, change["value"]))
+    (only,) = changed
+    assert only[0] == "copy"
+    assert [row["changes"] for row in rows] == [0, 1, 0, 0, 0, 0] * 2
+    assert figures["base"]["mean_after"] == figures["checkpoint"]["mean_after"]
+    assert "Ten of twelve answers keep the config as it is" in PAGE
+    before, after = ({f"{100 * row[when]:.1f}" for row in rows if row["changes"]} for when in ("before", "after"))
+    (first,), (last,) = before, after
+    assert f"less of the data then goes to tasks that teach: {last} % instead of {first} %" in PAGE
