@@ -194,13 +194,15 @@ def test_a_pretrained_model_rose_with_an_engineer_and_without():
 def test_no_run_of_a_real_model_without_the_kl_term_collapses():
     rows = stored("real_skills")["rows"]
     entropy, norm = ([row["signs of collapse"][sign] for row in rows] for sign in ("entropy", "grad_norm"))
-    assert len(rows) == 9
+    assert len(rows) == 15
     ends = [f"{min(values):.1f}–{max(values):.1f}" for values in zip(*entropy, strict=True)]
     assert "entropy falls from {} to {}".format(*ends) in PAGE
     times = [last / first for first, last in norm]
-    assert f"the gradient's norm grows {min(times):.1f} to {max(times):.1f} times" in PAGE
+    assert f"the gradient's norm becomes {min(times):.1f} to {max(times):.1f} times as large" in PAGE
     assert f"of {min(row['updates'] for row in rows)} to {max(row['updates'] for row in rows)} updates" in PAGE
-    assert all(fmean(row["end"].values()) >= fmean(row["before"].values()) - 1e-9 for row in rows)
+    gained = [100 * (fmean(row["end"].values()) - fmean(row["before"].values())) for row in rows]
+    (falls,) = [gain for gain in gained if gain < -1e-9]  # "one run's success falls, by half a point"
+    assert falls == pytest.approx(-0.5, abs=0.05)
     faster = stored("small_skills_rates")["rates"]["0.0003"]["test"]
     fall = [f"{100 * faster[at]['success']:.1f}" for at in ("first stage", "end")]
     assert "even draws fall from {} to {} % in 15 updates".format(*fall) in PAGE

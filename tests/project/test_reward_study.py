@@ -304,26 +304,32 @@ def test_what_the_page_says_of_a_real_model_is_stored():
     )
     means = {
         arm: [np.mean([100 * row["all"][when] for row in figures["means"] if row["arm"] == arm]) for when in ("before", "end")]
-        for arm in ("even with refill", "even", "rising")
+        for arm in ("even with refill", "even", "rising", "learnability", "hindsight")
     }  # fmt: skip
     gains = {found["arm"]: found for found in figures["gains"]}
-    for name, arm in {"even draws with refill": "even with refill", "`rising`": "rising", "even draws": "even"}.items():
+    named = {"even draws with refill": "even with refill", "`rising`": "rising", "even draws": "even"}
+    for name, arm in (named | {"`learnability`": "learnability", "in hindsight": "hindsight"}).items():
         by_seed = ", ".join(f"{round(100 * gain, 1) + 0:+.1f}" for gain in gains[arm]["by seed"])
         before, end = means[arm]
         assert f"| {name} | {before:.1f} | {end:.1f} | {in_points(gains[arm]['over seeds'])} | {by_seed} |" in PAGE
-        still = sum(gain < 0.001 for gain in gains[arm]["by seed"])
-        assert still == (0 if arm == "rising" else 1)  # "one seed does not rise"
         assert gains[arm]["over seeds"]["low"] < 0  # "do not show that an arm learns"
     of = {arm: [row for row in figures["rows"] if row["arm"] == arm] for arm in means}
     made = {arm: sorted(row["updates"] for row in rows) for arm, rows in of.items()}
     assert "refill makes {}, {} or {} updates, and the others 40".format(*made["even with refill"]) in PAGE
-    assert made["even"] == made["rising"] == [40] * 3
+    assert made["even"] == made["rising"] == made["learnability"] == made["hindsight"] == [40] * 3
     replies = {arm: sorted(row["replies"] for row in rows) for arm, rows in of.items()}
     least, _, most = replies["even with refill"]
     assert f"refill has {least:,} to {most:,} replies, and the others have {replies['even'][0]:,}" in PAGE
-    assert set(replies["even"]) == set(replies["rising"]) == {2578}
+    assert {count for arm in made if arm != "even with refill" for count in replies[arm]} == {2578}
     assert {row["before"]["parity"] for row in figures["rows"]} == {0.5}
-    plain = next(one for one in figures["contrasts"] if (one["arms"], one["tasks"]) == ("rising - even", "between"))
+    of_pair = {(one["arms"], one["tasks"]): one for one in figures["contrasts"]}
+    plain = of_pair["rising - even", "between"]
+    rule = of_pair["learnability - even", "between"]
+    assert f"`learnability` ends {in_points(rule['over seeds'])} points from even draws" in PAGE
+    halves = rule["half of the interval over questions, by seed"]
+    assert f"the questions alone give ±{100 * np.sqrt(np.sum(np.square(halves))) / len(halves):.1f}" in PAGE
+    assert f"ends only {in_points(of_pair['hindsight - even', 'all']['over seeds'])} points" in PAGE
+    assert len(of_pair) == 2 + 8  # the one asked for, and "eight exploratory differences"
     assert f"From plain even draws it ends {in_points(plain['over seeds'])} points" in PAGE
     assert all(end > before for before, end in means.values()), "the model learns in every arm"
     papers = (RESULTS.parents[1] / "docs" / "papers.md").read_text(encoding="utf-8")
