@@ -264,3 +264,14 @@ def test_its_code_runs(tmp_path, monkeypatch):
     *before, last = by_hand.strip().splitlines()
     exec("\n".join(before), names)
     assert 0.5 < eval(last, names) < 0.75  # the oracle's mean success
+
+
+def test_a_score_tells_the_kind_where_hopeless_tasks_earn_credit_too():
+    stored = json.loads((RESULTS / "exam_gives_away.json").read_text(encoding="utf-8"))["figures"]
+    half, natural = (stored[name]["over_best_open_loop"] for name in ("half-right", "reasoning"))
+    told, own, alone = (in_points(half[shown]) for shown in ("shuffled scores", "scores", "success"))
+    assert (
+        f"it ends {told} points above it, and with the task's own score {own}. With successes alone, it ends {alone} points"
+        in PAGE
+    )
+    assert all(row["low"] < 0 < row["high"] for row in natural.values())  # "no form gains anything"
