@@ -15,7 +15,7 @@ An engineer is safe if it is safe on every ground, so the levels are not correct
 times at the same ground, so a bound close to -2 should be read with care.
 
 Three more presets of lakes are played only where they are named: ``--grounds engineer three-agents corridors`` takes about half an hour of
-CPU. They were added last.
+CPU, and is stored as ``safety_lakes``. They were added last.
 
 Every run is kept in ``runs/safety``: after a kill, the same command continues.
 """
@@ -231,9 +231,17 @@ def main() -> None:
             print(f"{engineer}:", flush=True)
             chosen = [one for one in [*grounds(), *map(preset, LAKES_BY_NAME)] if one.name in arguments.grounds]
             figures[engineer] = {ground.name: decided(ground, engineer, arguments.most) for ground in chosen}
-    whole = arguments.engineers == ENGINEERS and arguments.grounds == names
-    file = "safety" if whole else "_".join(["safety", *arguments.engineers])
-    record_if_asked(arguments, file, {"engineers": figures})
+    record_if_asked(arguments, file_of(arguments.engineers, arguments.grounds), {"engineers": figures})
+
+
+def file_of(engineers: Sequence[str], played: Sequence[str]) -> str:
+    """Where figures are stored: other engineers, and some grounds alone, do not replace those of the whole."""
+    if engineers == ENGINEERS:
+        if set(played) == {ground.name for ground in grounds()}:
+            return "safety"
+        if set(played) == set(LAKES_BY_NAME):
+            return "safety_lakes"
+    return "_".join(["safety", *engineers])
 
 
 if __name__ == "__main__":

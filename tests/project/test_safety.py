@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
 
 import pytest
 
@@ -15,7 +13,6 @@ from benchmarks._record import RESULTS
 from benchmarks.safety import Found, verdict
 from engineers.registry import DEFAULT_ENGINEER
 from engineers.shared import own
-from envtuning.studies.intervals import t_mean
 from envtuning.studies.study import raise_unless_comparable
 
 EVEN = [0.5] * 10
@@ -80,11 +77,13 @@ def test_the_worlds_of_text_can_be_drawn(name: str):
     raise_unless_comparable({"uniform": spec})
 
 
-@pytest.mark.parametrize(("result", "engineer"), [("safety", "steady"), ("safety_reader", "reader")])
+@pytest.mark.parametrize(
+    ("result", "engineer"), [("safety", "steady"), ("safety_lakes", "steady"), ("safety_reader", "reader")]
+)
 def test_the_page_has_the_stored_table_and_the_verdicts_follow_from_the_seeds(result: str, engineer: str):
     figures = json.loads((RESULTS / f"{result}.json").read_bytes())["figures"]["engineers"][engineer]
     page = PAGE.read_text(encoding="utf-8")
-    rules = {ground.name: ground for ground in safety.grounds()}
+    rules = {ground.name: ground for ground in [*safety.grounds(), *map(safety.preset, safety.LAKES_BY_NAME)]}
     for name, told in figures.items():
         assert safety.line(name, told) in page
         found = Found([], told["per_seed"], told["given_up"])
@@ -100,20 +99,18 @@ def test_the_default_engineer_is_safe_on_all_grounds():
     assert "shown to be safe on all eighteen grounds" in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
-@pytest.mark.parametrize("name", safety.LAKES_BY_NAME)
-def test_of_presets_that_are_not_played_the_page_has_the_stored_studies(name: str):
-    runs = json.loads((RESULTS / f"study_{name}-2.json").read_bytes())["figures"]["runs"]
-    ends = {(run["arm"], run["seed"]): run["success"] for run in runs}
-    even = {seed: success for (arm, seed), success in ends.items() if arm == "uniform"}
-    found = Found(list(even.values()), [ends["rules", seed] - success for seed, success in even.items()], [])
-    told = {
-        "seeds": len(even),
-        "even": fmean(found.even),
-        "over_even": asdict(t_mean(found.over)) | {"bound": found.low, "worst": min(found.over)},
-        "verdict": "",
-    }
-    assert safety.line(name, told).removesuffix("  |").strip() in PAGE.read_text(encoding="utf-8")
-    assert found.low > -safety.MARGIN
+def test_some_grounds_alone_do_not_replace_the_whole_table():
+    whole = [ground.name for ground in safety.grounds()]
+    assert safety.file_of(safety.ENGINEERS, whole) == "safety"
+    assert safety.file_of(safety.ENGINEERS, safety.LAKES_BY_NAME) == "safety_lakes"
+    assert safety.file_of(safety.ENGINEERS, whole[:3]) == "safety_steady"
+    assert safety.file_of(["reader"], whole) == "safety_reader"
+
+
+def test_it_is_safe_on_the_presets_of_lakes_that_are_played_by_name():
+    figures = json.loads((RESULTS / "safety_lakes.json").read_bytes())["figures"]["engineers"][DEFAULT_ENGINEER]
+    assert figures.keys() == set(safety.LAKES_BY_NAME)
+    assert {told["verdict"] for told in figures.values()} == {"safe"}
 
 
 def test_the_page_tells_where_an_earlier_form_lost():
