@@ -14,10 +14,8 @@ from envtuning.outcomes import Outcome
 
 SliceOf = Callable[[Mapping[str, Any]], str]  # the slice of the episode with this last info
 SUCCESS = ("is_success", "success")
-OF_LAKES = (
-    "success",
-    "valid",
-)  # their last info has both: all agents arrived, and without any violation, which suites count
+# A lake's last info has both: all agents arrived; and without any violation, as suites count.
+OF_LAKES = ("success", "valid")
 
 
 def outcome_of(
@@ -47,7 +45,7 @@ def succeeded(info: Mapping[str, Any], otherwise: bool, success_key: str | None 
 
 
 def _success_keys(told: Mapping[str, Any], success_key: str | None) -> tuple[str, ...]:
-    """The entries that may say the success, the first one that is there counts.
+    """The entries that may say the success: the first one that is there counts.
 
     A ``valid`` without ``success`` beside it may mean anything, such as a legal action: it is no lake's.
     """
@@ -73,7 +71,7 @@ def outcomes_of_rows(
     keys = _success_keys(infos, success_key)
     if slice_of is None and (told := _under_one_mask(infos, keys[0], rows)) is not None:
         return told
-    won, missing = _column(infos, keys, rows)
+    won, missing = _column(_with_lakes_marked(infos) if success_key is None else infos, keys, rows)
     if success_key is not None and (won is None or missing is not None):
         raise no_success(success_key, infos)
     if won is None:
@@ -90,6 +88,12 @@ def outcomes_of_rows(
     if names is None:
         return [WHOLE] * len(rows), won, scores
     return (names if missing is None else np.where(missing, WHOLE, names)), won, scores
+
+
+def _with_lakes_marked(infos: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The infos in which only the rows that have ``success``, too, have ``valid``: the other rows are no lakes."""
+    masks = [mask for key in OF_LAKES if (mask := infos.get(f"_{key}")) is not None]
+    return {**infos, "_valid": np.logical_and.reduce(masks)} if masks else infos
 
 
 def _under_one_mask(

@@ -483,6 +483,15 @@ class Vector(gym.vector.VectorEnv):
             {"success": np.ones(3, bool), "valid": np.zeros(3, bool), "_valid": np.array([True, False, False])},
             [False, True],  # the second copy is no lake
         ),
+        (
+            # An environment that tells successes alone, and in every step whether the action was legal.
+            {
+                "success": np.ones(3, bool),
+                "_success": np.array([True, False, False]),
+                "valid": np.array([True, True, False]),
+            },
+            [True, False],
+        ),
         ({"is_success": np.ones(3, bool), "valid": np.zeros(3, bool)}, [True, True]),  # no lake: a user's own entry
     ],
 )
