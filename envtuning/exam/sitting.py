@@ -54,7 +54,7 @@ class Paper(BaseModel):
     family: Family
     root: int = Field(ge=0)
     training: int = Field(0, ge=0)
-    decisions: int = DECISIONS
+    decisions: int = Field(DECISIONS, ge=1)
     reads: Reads = "scores"
 
     @property

@@ -872,6 +872,14 @@ def test_a_file_cannot_ask_for_absurd_sizes(honest, field, tmp_path):
         sheet.read(tmp_path / "theirs.json")
 
 
+def test_a_file_cannot_ask_for_a_training_without_stages(honest, tmp_path):
+    found = json.loads(honest.read_text())
+    found["sittings"][-1]["paper"]["decisions"], found["sittings"][-1]["shares"] = 0, []
+    (tmp_path / "theirs.json").write_text(json.dumps(found))
+    with pytest.raises(RunError, match=r"is no result of an exam: .*decisions"):
+        report.verified(tmp_path / "theirs.json", QUIET)
+
+
 def test_a_result_of_another_version_is_refused(honest, tmp_path):
     found = json.loads(honest.read_text()) | {"version": 2}
     (tmp_path / "theirs.json").write_text(json.dumps(found))
