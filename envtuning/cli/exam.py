@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.arguments import OnRay, Trusted, trust_engineers
+from envtuning.cli.arguments import OnRay, Trusted, listed, trust_engineers
 from envtuning.cli.base import app, console
 from envtuning.errors import SpecError
 from envtuning.show.pulse import Pulse
@@ -79,7 +79,7 @@ def exam(
             raise SpecError(f"exam {' '.join(words)!r:.60}: give 'verify FILE', or options alone")
         raise typer.Exit(0 if exam_report.verified(Path(words[1]), console, jobs, ray) else 1)
     exam_report.examine(
-        engineers=None if engineer is None else [name.strip() for name in engineer.split(",") if name.strip()],
+        engineers=None if engineer is None else listed(engineer),
         families=family, roots=range(first, first + roots), trainings=trainings, decisions=decisions, reads=reads,
         max_cost=max_cost, timeout=timeout, out=out, json=json, jobs=jobs, ray=ray, console=console,
     )  # fmt: skip
