@@ -38,7 +38,7 @@ from typing import Any
 from benchmarks._record import raise_unless_committed, record
 from benchmarks.small_skills import TOKENS, weights_of
 from engineers.report import SliceResult
-from envtuning.cli.arguments import parse_settings
+from envtuning.cli.arguments import listed, parse_settings
 from envtuning.loop.run import continue_run, create
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
@@ -256,11 +256,14 @@ def main() -> None:
     parser.add_argument("--name", default="real_skills", help="of the stored figures")
     parser.add_argument("--no-record", action="store_true", help="print only")
     given = parser.parse_args()
+    arms = listed(given.arms)
+    if unknown := [name for name in arms if name not in ARMS]:  # before the shared updates are trained for them
+        parser.error(f"--arms has {unknown[0]!r}: give some of {', '.join(ARMS)}")
     if not given.no_record:
         raise_unless_committed()
     seeds = range(given.first, given.first + given.seeds)
     changes = parse_settings(given.set)
-    for name in given.arms.split(","):
+    for name in arms:
         for seed in seeds:
             if time.process_time() < 60 * given.minutes:
                 play(name, seed, given.model, given.out, changes)

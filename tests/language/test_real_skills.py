@@ -71,6 +71,16 @@ def test_arms_share_their_first_updates_and_unfinished_ones_are_in_no_table(mode
     assert len(read_transcript(tmp_path / "asked.jsonl")) >= 1
 
 
+def test_an_arm_that_there_is_not_is_refused_before_anything_is_trained(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)  # where its runs would be
+    words = ["--model", ".", "--no-record", "--arms", "rising, even for ever"]
+    monkeypatch.setattr("sys.argv", ["real_skills", *words])
+    with pytest.raises(SystemExit):
+        real_skills.main()
+    assert "--arms has 'even for ever': give some of even with refill, rising, " in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
 def test_the_part_that_teaches_is_that_of_tasks_which_neither_fail_nor_succeed_always():
     rows = [
         SliceResult(name=name, episodes=10, metrics={"success_rate": rate})
