@@ -124,8 +124,8 @@ def play_shared(seed: int, model: Path, out: Path, changes: Mapping[str, Any] | 
 
 def play(name: str, seed: int, model: Path, out: Path, changes: Mapping[str, Any] | None = None) -> None:
     """An arm of a seed to its end, from the shared updates of this seed."""
+    shares = shares_in_hindsight(seed, out) if ARMS[name].hindsight else None  # first: it needs the even arm
     shared = play_shared(seed, model, out, changes)
-    shares = shares_in_hindsight(seed, out) if ARMS[name].hindsight else None
     run = create(folder_of(out, name, seed), spec_of(ARMS[name], seed, model, shares, changes))
     if not run.state.done:
         run.begin_with(shared)
