@@ -63,7 +63,7 @@ class Arm:
     refill: int = 0
     hindsight: bool = False
     times: float = 1.0  # the replies of the other arms
-    prompts: int = 8  # a batch
+    prompts: int = PROMPTS  # a batch
     kl: float = 0.0
 
 
@@ -86,22 +86,21 @@ def spec_of(
     arm: Arm, seed: int, model: Path, shares: dict[str, float] | None = None, changes: Mapping[str, Any] | None = None
 ) -> RunSpec:
     """The arm's run. Its stages after the shared updates begin with these shares."""
-    named = {"trainee.options.model": f"{model.absolute()}", "seed": seed, "trainee.options.grpo.beta": arm.kl}
-    preset = load_spec(PRESET, changes=named | LEAST | dict(changes or {}))
+    of_arm = {
+        "seed": seed,
+        "trainee.options.model": f"{model.absolute()}",
+        "trainee.options.refill": arm.refill,
+        "trainee.options.skip_equal_groups": not arm.kl,
+        "trainee.options.grpo.beta": arm.kl,
+        "trainee.options.grpo.per_device_train_batch_size": REPLIES * arm.prompts // PROMPTS,
+    }
+    preset = load_spec(PRESET, changes=of_arm | LEAST | dict(changes or {}))
     first, *later = preset.stages
     after = later[0].model_copy(update={"budget": round(arm.times * UPDATES * REPLIES)})
     if shares is not None:
         after = after.on({"tasks": {task: {"share": share} for task, share in shares.items()}})
     stages = (first.model_copy(update={"budget": SHARED * REPLIES}), *[after] * STAGES)
-    grpo = preset.trainee.options["grpo"] | {"per_device_train_batch_size": REPLIES * arm.prompts // PROMPTS}
-    options = preset.trainee.options | {"refill": arm.refill, "skip_equal_groups": not arm.kl, "grpo": grpo}
-    return preset.model_copy(
-        update={
-            "stages": stages,
-            "trainee": preset.trainee.model_copy(update={"options": options}),
-            "engineer": preset.engineer.replaced_by(arm.engineer),
-        }
-    )
+    return preset.model_copy(update={"stages": stages, "engineer": preset.engineer.replaced_by(arm.engineer)})
 
 
 def folder_of(out: Path, name: str, seed: int) -> Path:

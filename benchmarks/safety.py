@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -142,14 +143,14 @@ def by_sittings(family: Family) -> Ends:
 
 
 def preset(name: str) -> Ground:
-    return Ground(name, by_runs(name, lambda: load_spec(name)))
+    return Ground(name, by_runs(name, partial(load_spec, name)))
 
 
 def grounds() -> list[Ground]:
     """Those that are played unless others are named, the cheapest first."""
     return [
         *map(preset, LAKES),
-        *(Ground(name, by_runs(name, lambda name=name: text_spec(name))) for name in TEXTS),  # type: ignore[misc]
+        *(Ground(name, by_runs(name, partial(text_spec, name))) for name in TEXTS),
         *(Ground(family.name, by_sittings(family), first=2000) for family in (named(NULL), *DEVELOPMENT)),
         Ground("newcomer", by_runs("newcomer", newcomer.spec), first=20, enough=30, worst=-0.1),
     ]

@@ -140,11 +140,12 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
     found: dict[tuple[str, ...], Knob] = {}
     for dotted in editable:
         matches = list(_walk(root, root, data, (), (), dotted.split(".")))
-        known, there = _as_far_as_it_leads(data, dotted)
-        if not matches and not (own and there in ({}, [])):
-            place = f"below {'.'.join(known)}" if known else "at the top"
-            names = ", ".join(key for key, _ in _children(there) or ()) or "none"
-            raise KnobError(f"{dotted!r} names no knob of {type(current).__name__}: {place} there are {names}")
+        if not matches:
+            known, there = _as_far_as_it_leads(data, dotted)
+            if not own or there not in ({}, []):
+                place = f"below {'.'.join(known)}" if known else "at the top"
+                names = ", ".join(key for key, _ in _children(there) or ()) or "none"
+                raise KnobError(f"{dotted!r} names no knob of {type(current).__name__}: {place} there are {names}")
         for knob in matches:
             found.setdefault(knob.path, knob)
     order = {path: index for index, path in enumerate(_paths(data))}
