@@ -9,14 +9,20 @@ import pytest
 from envtuning.worlds.bfcl import package as packages
 
 
-def need(version: packages.Version) -> None:
+def available(version: packages.Version) -> bool:
     try:
-        packages.find(version)
+        return packages.find(version).is_dir()
     except packages.PackageError:
-        message = f"bfcl-eval {version} is absent: make tools-data, or {packages.INSTALL} --version {version}"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+        return False
+
+
+def need(version: packages.Version) -> None:
+    if available(version):
+        return
+    message = f"bfcl-eval {version} is absent: make tools-data, or {packages.INSTALL} --version {version}"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 @pytest.fixture(scope="session")

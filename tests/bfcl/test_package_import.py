@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.bfcl.forks import with_tools
 from envtuning.worlds.bfcl import package as packages
-from envtuning.worlds.bfcl.package import TOOL_CLASSES, PackageError, Version, _import, digest, find, load
+from envtuning.worlds.bfcl.package import TOOL_CLASSES, PackageError, _import, digest, load
+from tests.bfcl.conftest import available
 
 MULTI_TURN = "bfcl_eval/eval_checker/multi_turn_eval"
 
@@ -75,13 +76,6 @@ def test_files_that_are_not_the_published_ones_are_not_imported(tmp_path):
         load("v4", written(tmp_path))
     assert "bfcl_eval" not in sys.modules
     assert packages._loaded is None
-
-
-def available(version: Version) -> bool:
-    try:
-        return find(version).is_dir()
-    except PackageError:
-        return False
 
 
 def test_a_version_is_available_where_a_folder_holds_its_data(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from envtuning.errors import SpecError
 from envtuning.trainees import KINDS, TraineeKind, make_trainee
 from envtuning.worlds import make_world
-from envtuning.worlds.bfcl import package
+from tests.bfcl.conftest import available
 from tests.envtuning.gym_worlds import CorridorWorld
 from tests.envtuning.text_worlds import GuessWorld
 from tests.lazily import needed
@@ -105,11 +105,8 @@ ON = [cell for cell in CELLS if shown(*cell) and cell not in ELSEWHERE]
 @pytest.mark.parametrize(("kind", "heading"), [cell for cell in ON if cell[0] not in ("rllib", "lm", "grpo")])
 def test_what_learns_there_trains(kind, heading):
     needed("torch", "stable_baselines3", extra="sb3")
-    if heading == "`tools`":
-        try:
-            package.find("v4")
-        except package.PackageError:
-            pytest.skip("bfcl-eval is absent: make tools-data")
+    if heading == "`tools`" and not available("v4"):
+        pytest.skip("bfcl-eval is absent: make tools-data")
     trains(kind, heading)
 
 
