@@ -5,7 +5,9 @@ process of its own, one thread. FOLDER is made by `envtuning weights`.
 
 - ours: the trainee as it is;
 - every prompt: TRL's own step, which reads the prompt with each reply;
-- without amx: ours, told to compute without the processor's matrix units.
+- without amx: ours, told to compute without the processor's matrix units;
+- in float32: ours, with weights in float32, for processors that only emulate bfloat16. ``--arms "ours,in float32" --name grpo_speed_avx2``
+  was measured on such a one.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks._record import record
+from envtuning.cli.arguments import listed
 
 GRPO: dict[str, Any] = {
     "beta": 0.0, "learning_rate": 3e-4, "num_generations": 8, "per_device_train_batch_size": 64, "gradient_accumulation_steps": 1,
@@ -31,10 +34,11 @@ ARMS: dict[str, dict[str, str]] = {
     "ours": {},
     "every prompt": {},
     "without amx": {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"},
+    "in float32": {},
 }
 
 
-def updates(model: str, count: int, *, stock: bool) -> list[float]:
+def updates(model: str, count: int, *, stock: bool, dtype: str) -> list[float]:
     """CPU seconds of each update after the first."""
     from envtuning.trainees.language import learner, read_once
     from envtuning.trainees.language.trainee import GRPOTrainee
@@ -46,7 +50,7 @@ def updates(model: str, count: int, *, stock: bool) -> list[float]:
         name = "_get_per_token_logps_and_entropies"
         setattr(learner.PromptOnceTrainer, name, getattr(GRPOTrainer, name))
         read_once.read_before = lambda *_: {}
-    trainee = GRPOTrainee(world=world, model=model, torch_threads=1, grpo=GRPO)
+    trainee = GRPOTrainee(world=world, model=model, torch_threads=1, grpo=GRPO, dtype=dtype)
     config = world.config_type.model_validate({"tasks": {name: {} for name in world.tasks}})
     ended: list[float] = []
     trainee.train(config, 64 * (count + 1), seed=1, on_iteration=lambda _: ended.append(time.process_time()))
@@ -69,13 +73,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="a transformers folder that `envtuning weights` made")
     parser.add_argument("--updates", type=int, default=5, help="measured updates of each arm, after one that is not")
+    parser.add_argument("--arms", default=",".join(ARMS), help="with commas between them")
+    parser.add_argument("--name", default="grpo_speed", help="of the stored figures")
     parser.add_argument("--arm", choices=tuple(ARMS), help="measure one arm in this process, and print a line of JSON")
     given = parser.parse_args()
     if given.arm is None:
-        arms = {arm: measured(arm, given.model, given.updates) for arm in ARMS}
-        print(f"figures: {record('grpo_speed', {'arms': arms, 'grpo': GRPO})}")
+        arms = {arm: measured(arm, given.model, given.updates) for arm in listed(given.arms)}
+        print(f"figures: {record(given.name, {'arms': arms, 'grpo': GRPO})}")
         return
-    seconds = updates(given.model, given.updates, stock=given.arm == "every prompt")
+    dtype = "float32" if given.arm == "in float32" else "auto"
+    seconds = updates(given.model, given.updates, stock=given.arm == "every prompt", dtype=dtype)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(json.dumps({"seconds": seconds, "median": statistics.median(seconds), "peak_gb": peak}))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from engineers.backends.live import ONE_AT_A_TIME, LiveChat
 from engineers.backends.making import engineer_on
+from engineers.backends.precision import warn_if_emulated
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed, reads
@@ -102,6 +103,7 @@ class LocalChat:
         except Exception as error:  # each file format raises its own errors for a broken checkpoint
             cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
             raise Rejected(f"{self.model_id} cannot be loaded, device={self.device} ({cause})") from error
+        warn_if_emulated(model, "the engineer's option dtype=float32")
         return LiveChat(
             model,
             tokenizer,

@@ -21,6 +21,7 @@ from transformers.utils import GENERATION_CONFIG_NAME
 from trl import GRPOConfig
 
 from engineers.backends.plain_text import missing_template
+from engineers.backends.precision import warn_if_emulated
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration
 from envtuning.trainees.language.options import LanguageOptions, named
@@ -99,6 +100,7 @@ class Learner:
                 callbacks=[self.watch],
                 rollout_func=None if tasks is None else self._play,
             )
+        warn_if_emulated(self.model, "trainee.options.dtype=float32")
         self.trainer.remove_callback(PrinterCallback)  # the loop's console prints for the run
         policy = self.policy()
         self.outcomes.eos, self.outcomes.begun = frozenset(policy.eos), policy.begun
