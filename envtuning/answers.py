@@ -27,7 +27,10 @@ class _CalledExit(Exception):
 
 
 class Answer(NamedTuple):
-    """``config`` is the engineer's, or else the current one, with the incident that says why."""
+    """``config`` is the engineer's, or else the current one, with the incident that says why. The proposal has the same config.
+
+    The proposal is None if the engineer gave none.
+    """
 
     config: BaseModel
     proposal: Proposal[Any] | None = None
@@ -48,8 +51,16 @@ def answer(
     """Ask the engineer, within ``timeout`` seconds, and check its config; keep the current one if it fails or is refused."""
 
     def kept(
-        kind: IncidentKind, why: str, proposal: Proposal[Any] | None = None, error: BaseException | None = None
+        kind: IncidentKind,
+        why: str,
+        proposal: Proposal[Any] | None = None,
+        refusals: Sequence[str] = (),
+        error: BaseException | None = None,
     ) -> Answer:
+        if proposal is not None:  # what it took counts; its reasons are for a config that is not in force
+            told = [*proposal.refusals, *map(redact, refusals)]
+            now = {"config": current, "reasons": [], "kept": {}, "fallback": True, "refusals": told}
+            proposal = proposal.model_copy(update=now)
         message = redact(f"{why}; the current config is kept")
         return Answer(current, proposal, Incident(kind=kind, message=message, stage=report.stage), error)
 
@@ -69,20 +80,19 @@ def answer(
         first = error.__cause__ if isinstance(error, _CalledExit) and error.__cause__ is not None else error
         why = f"{type(first).__name__}: {first}{place_of(first)}"
         return kept("engineer_failed", f"{name} failed ({why})", error=first)
-    try:
-        config = read_back(proposal.config, current)  # here it enters: from now on this object travels
-    except KnobError as error:
-        return kept("refused_proposal", f"{name}'s config was refused ({error})")
-    proposal = proposal.model_copy(update={"config": config})
     if proposal.fallback:
         why = "; ".join(proposal.refusals) or "it gave no config"
         return kept("engineer_failed", f"{name} gave no usable config ({why})", proposal)
     refusals = []
-    if engineer.guard != guard:  # an engineer with this guard has already asked it
+    try:
+        config = read_back(proposal.config, current)  # here it enters: from now on this object travels
+    except KnobError as error:
+        refusals = [str(error)]
+    if not refusals and engineer.guard != guard:  # an engineer with this guard has already asked it
         refusals = guard.rules(config, current, report.records(), editable=editable, objective=report.objective)
     if refusals:
-        return kept("refused_proposal", f"{name}'s config was refused ({'; '.join(refusals)})", proposal)
-    return Answer(config, proposal.with_changes(current))
+        return kept("refused_proposal", f"{name}'s config was refused ({'; '.join(refusals)})", proposal, refusals)
+    return Answer(config, proposal.model_copy(update={"config": config}).with_changes(current))
 
 
 def place_of(error: BaseException) -> str:

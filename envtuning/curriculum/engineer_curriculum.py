@@ -105,7 +105,7 @@ class EngineerCurriculum(Curriculum):
         """Before the first episode."""
         self.stage = 0
         self.history: list[StageRecord] = []  # of the stages that are done
-        self.proposals: list[Proposal[Any]] = []
+        self.proposals: list[Proposal[Any]] = []  # a refused one has the config that was kept
         self.incidents: list[Incident] = []
         self._answered: list[int] = []  # for each proposal, the stage that it was asked about
         self._questions = 0
@@ -130,9 +130,9 @@ class EngineerCurriculum(Curriculum):
 
     def __str__(self) -> str:
         """A line for each stage: what was trained on, how it went, and what the engineer changed after it, or why nothing. Of many, the first and the last."""
-        told = [
-            f"{self.name}: {len(self.history)} stages, {len(self.proposals)} proposals, {len(self.incidents)} incidents; {self._due()}"
-        ]
+        kept = sum(one.fallback for one in self.proposals)
+        proposals = f"{len(self.proposals)} proposals" + (f" ({kept} not used)" if kept else "")
+        told = [f"{self.name}: {len(self.history)} stages, {proposals}, {len(self.incidents)} incidents; {self._due()}"]
         whys = {stage: one.told_reasons() for stage, one in zip(self._answered, self.proposals, strict=True)}
         whys |= {one.stage: [f"{one.kind.replace('_', ' ')}, in `incidents`"] for one in self.incidents}
         configs = [dict(record.config) for record in self.history] + [dump(self.config)]

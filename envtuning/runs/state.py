@@ -74,7 +74,8 @@ class Choice(_Record):
         description="Who wrote the config: 'default' for the first, 'file' for others from the run's file, else the engineer's name."
     )
     proposal: Annotated[Proposal[Any] | None, BeforeValidator(_proposal_of_the_world)] = Field(
-        None, description="The engineer's proposal; null if no engineer was asked, or if it failed."
+        None,
+        description="The engineer's proposal; null if no engineer was asked, or if it failed. A refused one has the config that was kept.",
     )
     incidents: list[Incident] = Field(
         default_factory=list, description="Why the config before was kept; empty if the proposed config was taken."

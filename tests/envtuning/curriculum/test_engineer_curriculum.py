@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field
 from pytest_httpserver import HTTPServer
 
 import engineers
-from engineers.proposal import Change, Proposal
+from engineers.proposal import Change, Proposal, Usage
 from envtuning import CurriculumEnv
 from envtuning.curriculum.curriculum import Curriculum
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
@@ -234,6 +234,37 @@ def test_a_config_that_does_not_fit_the_trainers_environments_is_refused_before_
     curriculum.attach(fits)
     assert fed(curriculum, 10) == []
     assert "easy must be whole" in curriculum.incidents[0].message
+
+
+def test_every_refused_answer_is_a_proposal_that_keeps_the_config_and_says_why():
+    """What it took is counted, and `proposals` has only configs that were in force."""
+    usage = Usage(prompt_tokens=5)
+
+    def proposed(share):
+        config = Tasks().model_copy(update={"easy": Piece.model_construct(share=share)})
+        reasons = [Change(path="easy.share", reason="more")]
+        return lambda current: Proposal(config=config, reasons=reasons, usage=usage, engineer="says")
+
+    def gave_up(current):
+        return Proposal(config=proposed(0.5)(None).config, usage=usage, engineer="says", fallback=True, refusals=["no"])
+
+    for do, kind, why in (
+        (proposed(7.0), "refused_proposal", "less than or equal to 1"),  # it cannot be read back
+        (proposed(0.5), "refused_proposal", "easy.share was changed from 1.0 to 0.5"),  # the guard refuses it
+        (gave_up, "engineer_failed", "no"),  # the engineer itself says so
+    ):
+        curriculum = EngineerCurriculum(Says(do), Tasks(), every=30, editable=["hard.share"])
+        with pytest.warns(UserWarning, match="the current config is kept"):
+            assert fed(curriculum, 30) == []
+        (proposal,), (incident,) = curriculum.proposals, curriculum.incidents
+        assert (proposal.config, proposal.fallback, proposal.usage) == (Tasks(), True, usage)
+        assert (proposal.reasons, proposal.kept) == ([], {})
+        assert len(proposal.refusals) == 1
+        assert why in proposal.refusals[0]
+        assert (incident.kind, why in incident.message) == (kind, True)
+        head, line = str(curriculum).splitlines()
+        assert head.startswith("says: 1 stages, 1 proposals (1 not used), 1 incidents; ")
+        assert line.endswith(f"; no change ({kind.replace('_', ' ')}, in `incidents`)")
 
 
 def answering(server: HTTPServer, values: dict[str, float]) -> str:
