@@ -236,6 +236,41 @@ def test_a_config_that_does_not_fit_the_trainers_environments_is_refused_before_
     assert "easy must be whole" in curriculum.incidents[0].message
 
 
+def test_an_edit_in_place_is_a_proposal_like_any_other_and_reaches_nothing_else():
+    class Kept(BaseModel):
+        tasks: dict[str, Piece]
+
+    class InPlace(engineers.Engineer):
+        name = "in place"
+
+        def propose(self, report: Any, current: Any, editable: Sequence[str] | None = None) -> Proposal[Any]:
+            current.tasks["easy"].share /= 2
+            report.config["tasks"]["easy"]["share"] = 0.75
+            for record in report.history:
+                record.config["tasks"]["easy"]["share"] = 0.75
+                record.training_results.clear()
+            return Proposal(config=current)
+
+    start = Kept(tasks={name: Piece() for name in ("easy", "middle", "hard")})
+    curriculum = EngineerCurriculum(InPlace(), start, every=30)
+    assert [one.tasks["easy"].share for one in fed(curriculum, 90)] == [0.5, 0.25, 0.125]
+    assert start.tasks["easy"].share == 1.0
+    assert [record.config["tasks"]["easy"]["share"] for record in curriculum.history] == [1.0, 0.5, 0.25]
+    assert all(len(record.training_results) == 3 for record in curriculum.history)
+    assert [one.reasons[0].path for one in curriculum.proposals] == ["tasks.easy.share"] * 3
+
+
+def test_an_edit_in_place_before_a_failure_is_no_swap():
+    def breaks(current):
+        current.easy.share = 0.5
+        raise OSError("no such host")
+
+    curriculum = EngineerCurriculum(Says(breaks), Tasks(), every=30)
+    with pytest.warns(UserWarning, match="the current config is kept"):
+        assert fed(curriculum, 30) == []
+    assert curriculum.config == Tasks()
+
+
 def test_every_refused_answer_is_a_proposal_that_keeps_the_config_and_says_why():
     """What it took is counted, and `proposals` has only configs that were in force."""
     usage = Usage(prompt_tokens=5)
