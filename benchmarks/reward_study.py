@@ -28,7 +28,8 @@ less at six times. A gain that is gone at the higher rate was not one of the cur
 
 Whatever comes is reported, and so are: the lacking tasks alone; the worst quarter (four) of the fourteen tasks that can be learnt; the same
 at 92,160 replies and at 180 and 360 updates; and the replies that an arm needs to reach the success that even draws have on the same root at 92,160
-replies (between two tests by a straight line; an arm that never does counts with 184,320). A simple rule does as well if the interval of ``rising`` minus
+replies (between two tests by a straight line; an arm that never does counts with 184,320). Added after the results: the same for what even draws have
+at the end, each task with an interval over roots, and every run's right answers by task. A simple rule does as well if the interval of ``rising`` minus
 it includes zero or is below it. The rules in question are even draws and the samplers, with refill and at the higher rate where these are arms.
 
 What was chosen after runs on the roots 3100 to 3102 (``--pilot``), with three times the budget: 184,320 replies, because at half of them refill has made
@@ -52,12 +53,12 @@ from benchmarks._command import arguments_of, command, errors_in_one_sentence, r
 from benchmarks._kept import kept_or_made
 from benchmarks._points import in_points
 from benchmarks.exam_rules import compared
-from benchmarks.reward_learner import Learner
+from benchmarks.reward_learner import CASES, Learner
 from engineers.roles import shares_in
 from envtuning.curriculum.curriculum import Curriculum
 from envtuning.exam.bounds import Arm as Shares
 from envtuning.exam.bounds import shares_for
-from envtuning.exam.families import LACKING, MASTERED, Family, named
+from envtuning.exam.families import KINDS, LACKING, MASTERED, Family, named
 from envtuning.exam.reading import AWAY, Told, as_of_others, plainly, rates_of
 from envtuning.exam.roots import tasks_of
 from envtuning.exam.session import Shown, Start
@@ -269,16 +270,61 @@ def needed_for(level: float, along: Sequence[float]) -> float:
     return float(LAST)
 
 
-def reached(runs: Runs) -> dict[str, Any]:
-    """Replies that each arm needs for what even draws have at ``BUDGET``, by root."""
+def reached(runs: Runs, amount: int) -> dict[str, Any]:
+    """Replies that each arm needs for what even draws have after ``amount``, by root."""
     curves = {arm: [curve(seeds) for seeds in of] for arm, of in runs.items()}
-    levels = [along[BUDGET // EACH] for along in curves[EVEN]]
+    levels = [along[amount // EACH] for along in curves[EVEN]]
     found = {}
     for arm, of in curves.items():
         replies = [needed_for(level, along) for level, along in zip(levels, of, strict=True)]
         never = sum(max(along) < level for level, along in zip(levels, of, strict=True))
         found[arm] = {"replies": asdict(t_mean(replies)), "never": never, "curve": np.mean(of, 0).round(4).tolist()}
     return found
+
+
+def by_task(runs: Sequence[Sequence[Run]], unit: Unit, amount: int) -> dict[str, Any]:
+    """Success on each task with an interval over roots, the mean of a root's seeds. A root has tasks of its own: those of a kind stand in the order
+    of their success before training, from the lowest."""
+    found: dict[str, list[list[float]]] = {}
+    for seeds in runs:
+        for name, value in by_place(seeds, unit, amount).items():
+            found.setdefault(name, []).append(value)
+    return {
+        name: {"before": float(np.mean(column, 0)[0]), "after": asdict(t_mean([after for _, after in column]))}
+        for name, column in found.items()
+    }
+
+
+def by_place(seeds: Sequence[Run], unit: Unit, amount: int) -> dict[str, list[float]]:
+    """A root's tasks by kind and place, such as "lacking 1": the success before training and after so many."""
+    kind = seeds[0].kind
+    before, after = (
+        np.mean([place["success"] for place in places], 0)
+        for places in ([one.points[0] for one in seeds], [one.at(unit, amount) for one in seeds])
+    )
+    order = {name: [at for at in np.argsort(before, kind="stable") if kind[at] == of] for of, name in enumerate(KINDS)}
+    return {
+        f"{name} {place}": [float(before[at]), float(after[at])]
+        for name, places in order.items()
+        for place, at in enumerate(places, start=1)
+    }
+
+
+def raw(runs: Runs) -> list[dict[str, Any]]:
+    """Each run's right answers by task, of ``CASES`` questions, before training and at every place of a table."""
+    return [
+        {"arm": arm, "root": root, "seed": seed}
+        | {
+            name: " ".join(f"{round(CASES * value)}" for value in place["success"])
+            for name, place in [
+                ("before", one.points[0]),
+                *((f"{amount} {unit}", one.at(unit, amount)) for unit, amount in PLACES),
+            ]
+        }
+        for arm, of in runs.items()
+        for root, seeds in enumerate(of)
+        for seed, one in enumerate(seeds)
+    ]
 
 
 def figures_of(runs: Runs) -> dict[str, Any]:
@@ -290,7 +336,13 @@ def figures_of(runs: Runs) -> dict[str, Any]:
         "at the higher rate": last[RISING + HIGHER][f"minus {EVEN_REFILL + HIGHER}"]["all"],
         "simple rules that do as well": alike,
         "tables": tables,
-        "reached": reached(runs),
+        "reached": reached(runs, BUDGET),
+        "reached at the end": reached(runs, LAST),
+        "by task": {
+            f"{amount} replies": {arm: by_task(of, "replies", amount) for arm, of in runs.items()}
+            for amount in (BUDGET, LAST)
+        },
+        "runs": raw(runs),
     }
 
 
@@ -340,6 +392,7 @@ def main() -> None:
     parser.add_argument("--pilot", action="store_true", help="the roots for trying out alone, one training each")
     parser.add_argument("--seeds", type=int, choices=(1, 2), default=2, help="training seeds of a root (2)")
     parser.add_argument("--roots", type=int, default=len(ROOTS), help=f"the first so many ({len(ROOTS)})")
+    parser.add_argument("--name", default="reward_study", help="of the stored figures")
     arguments = arguments_of(parser)
     with errors_in_one_sentence():
         chosen = (PILOT, SEEDS[:1]) if arguments.pilot else (ROOTS[: arguments.roots], SEEDS[: arguments.seeds])
@@ -351,7 +404,7 @@ def main() -> None:
             f"primary: {in_points(figures['primary'])}; at the higher rate: {in_points(figures['at the higher rate'])}"
         )
         print(f"as well: {', '.join(figures['simple rules that do as well'])}")
-    record_if_asked(arguments, "reward_study", figures | {"roots": len(chosen[0]), "seeds": len(chosen[1])})
+    record_if_asked(arguments, arguments.name, figures | {"roots": len(chosen[0]), "seeds": len(chosen[1])})
 
 
 if __name__ == "__main__":

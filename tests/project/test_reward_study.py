@@ -18,7 +18,20 @@ from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
 from benchmarks.exam_rules import compared  # noqa: E402
 from benchmarks.reward_learner import CAP, Learner, divergence, loss_of, questions_taken, replies_to  # noqa: E402
-from benchmarks.reward_study import EVEN, EVEN_REFILL, HELD, RISING, Arm, Run, figures_of, lines, needed_for  # noqa: E402
+from benchmarks.reward_study import (  # noqa: E402
+    EVEN,
+    EVEN_REFILL,
+    HELD,
+    RISING,
+    Arm,
+    Run,
+    by_task,
+    figures_of,
+    lines,
+    needed_for,
+    raw,
+    reached,
+)
 from engineers.plain.rising import RisingEngineer  # noqa: E402
 from envtuning.exam.bounds import Oracle  # noqa: E402
 from envtuning.exam.families import COIN, HOPELESS, LACKING, MASTERED, Family  # noqa: E402
@@ -227,6 +240,37 @@ def test_tables_come_from_stored_tests():
     rows = lines(at_replies, reached)
     assert len(rows) == len(reward_study.ARMS)
     assert rows[0].startswith("| even draws | 360 | 50 |")
+
+
+def test_a_task_s_success_stands_by_its_kind_and_its_start():
+    def root(starts: list[float], ends: list[float]) -> list[Run]:
+        points = [
+            {"updates": 0, "replies": 0, "success": starts},
+            {"updates": 720, "replies": 184_320, "success": ends},
+        ]
+        return [Run(points, np.array([LACKING, MASTERED, LACKING, COIN]))]
+
+    found = by_task([root([0.3, 1.0, 0.1, 0.5], [0.7, 0.9, 0.5, 0.4]), root([0.2, 1.0, 0.4, 0.5], [0.6, 1.0, 1.0, 0.6]), root([0.6, 1.0, 0.3, 0.5], [1.0, 1.0, 0.4, 0.5])], "replies", 100)  # fmt: skip
+    assert set(found) == {"mastered 1", "lacking 1", "lacking 2", "coin 1"}
+    assert found["lacking 1"]["before"] == pytest.approx(0.2)  # .1, .2 and .3
+    assert found["lacking 1"]["after"]["mean"] == pytest.approx(0.5)  # .5, .6 and .4
+    assert found["lacking 2"]["after"]["mean"] == pytest.approx(0.9)  # .7, 1 and 1
+    assert found["lacking 2"]["after"]["low"] < 0.7 < 1.0 < found["lacking 2"]["after"]["high"]
+
+
+def test_the_end_s_level_is_harder_to_reach_than_that_of_half_the_replies():
+    runs = {arm: [[stored(slope, 256)] for _ in range(3)] for arm, slope in ((EVEN, 0.05), (RISING, 0.08), ("pools", 0.03))}  # fmt: skip
+    half, end = (reached(runs, amount) for amount in (reward_study.BUDGET, reward_study.LAST))
+    assert end[EVEN]["replies"]["mean"] == pytest.approx(reward_study.LAST)
+    assert end[RISING]["replies"]["mean"] == pytest.approx(2 * half[RISING]["replies"]["mean"], rel=0.02)
+    assert (half["pools"]["never"], end["pools"]["never"]) == (0, 3)
+
+
+def test_each_run_is_stored_by_task():
+    told = raw({EVEN: [[stored(0.05, 256), stored(0.1, 256)]]})
+    assert [(one["arm"], one["root"], one["seed"]) for one in told] == [(EVEN, 0, 0), (EVEN, 0, 1)]
+    counts = [int(count) for count in told[1]["184320 replies"].split()]
+    assert counts == [64] * 8 + [round(64 * 0.8)] * 6 + [0] * 5 + [32] * 5
 
 
 def test_replies_to_a_level_are_read_between_two_tests():
