@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sysconfig
-import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -16,10 +13,8 @@ from engineers.knobs import KnobError
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, IncidentKind, StageReport
-from engineers.shared.own import KNOWN
 from engineers.shared.timeouts import run_with_timeout
-
-INSTALLED = tuple(Path(sysconfig.get_path(kind)) for kind in ("stdlib", "purelib", "platlib"))
+from envtuning.own_code import place_of
 
 
 class _CalledExit(Exception):
@@ -97,26 +92,3 @@ def answer(
     if refusals:
         return kept("refused_proposal", f"{name}'s config was refused ({'; '.join(refusals)})", proposal, refusals)
     return Answer(config, proposal.model_copy(update={"config": config}).with_changes(current))
-
-
-def place_of(error: BaseException) -> str:
-    """Where a user's own code raised this, as " (mine.py, line 12)"; empty if none of it was called.
-
-    The file is the first one on the way that belongs neither to this package nor to an installed one; the line is the last one in it.
-    """
-    own = [
-        (frame.f_code.co_filename, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if not _is_ours_or_installed(frame.f_globals.get("__name__") or "", frame.f_code.co_filename)
-    ]
-    if not own:
-        return ""
-    file, line = [place for place in own if place[0] == own[0][0]][-1]
-    return f" ({Path(file).name}, line {line})"
-
-
-def _is_ours_or_installed(module: str, file: str) -> bool:
-    """Files in angle brackets (``<frozen …>``) are Python's own."""
-    if module.partition(".")[0] in KNOWN or file.startswith("<"):
-        return True
-    return any(Path(file).is_relative_to(folder) for folder in INSTALLED)

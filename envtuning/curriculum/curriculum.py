@@ -6,7 +6,6 @@ A trainer's wrapper or callback reports finished episodes by ``observe`` or ``ob
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from engineers.shared.untrusted import NotReadable, parsed, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome
+from envtuning.own_code import warn
 
 Config = Any  # a LakeConfig, or whatever your environment's configs are
 Column = Sequence[Any] | NDArray[Any]  # a value for each of some finished episodes
@@ -164,10 +164,9 @@ def warn_of_a_copy(curriculum: Curriculum) -> None:
     here = os.getpid()
     if curriculum.made_in != here:
         curriculum.made_in = here
-        warnings.warn(
+        warn(
             f"this process has a copy of the {type(curriculum).__name__}, which counts this process's episodes alone: give the curriculum "
-            "to what wraps all environments, such as CurriculumVectorEnv or SB3CurriculumCallback",
-            stacklevel=4,
+            "to what wraps all environments, such as CurriculumVectorEnv or SB3CurriculumCallback"
         )
 
 

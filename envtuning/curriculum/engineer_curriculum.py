@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from itertools import pairwise
@@ -38,6 +37,7 @@ from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Arriving, Outcome, Tally, total
+from envtuning.own_code import warn
 from envtuning.reach import out_of_reach
 from envtuning.seeds import derive
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 Unit = Literal["episodes", "iterations", "steps"]
 UNITS: tuple[Unit, ...] = ("episodes", "iterations", "steps")
 QUESTIONS = 20  # to a language model, unless told
+IN_A_ROW = 3  # failures from the first question on, after which a second warning tells of them
 TOLD = 4  # changes of a stage, in a line
 FIRST, LAST = 3, 12  # stages, in print
 
@@ -125,7 +126,7 @@ class EngineerCurriculum(Curriculum):
         self.name = first.name
         self._keeps_transcript = first.transcript is not None
         if self.target is not None and (note := out_of_reach(first, [self.config], self.target, self.editable)):
-            warnings.warn(note, stacklevel=3)
+            warn(note)
         self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
 
     def __str__(self) -> str:
@@ -279,7 +280,12 @@ class EngineerCurriculum(Curriculum):
         if answered.incident is not None:
             self.incidents.append(answered.incident)
             if len(self.incidents) == 1:
-                warnings.warn(f"{answered.incident.message} (later ones are only in `incidents`)", stacklevel=4)
+                warn(f"{answered.incident.message} (later ones are in `incidents`)")
+            if len(self.incidents) == self._questions == IN_A_ROW:
+                warn(
+                    f"{self.name} has given no usable config {IN_A_ROW} times in a row: training goes on with the first config; `incidents` "
+                    "says why"
+                )
         self.history.append(self.report.records()[-1])
         self._keep_configs(answered.config)
         self._open, self._amount, self._halves = None, 0, [Arriving(), Arriving()]
@@ -302,7 +308,7 @@ class EngineerCurriculum(Curriculum):
         try:
             atomic.write_text(path, redact("".join(f"{line}\n" for line in lines)))
         except RunError as error:  # training continues, as it does if the transcript cannot be written
-            warnings.warn(str(error), stacklevel=5)
+            warn(str(error))
 
     def draws_alike(self, config: BaseModel) -> bool:
         return self.slices.drawn_alike(dump(self.config), dump(config))
@@ -389,7 +395,7 @@ class EngineerCurriculum(Curriculum):
         state = adapted(state, self.config, renamed or {})
         super().load_state_dict(state)
         if (wrote := state.get("engineer", self.name)) != self.name:
-            warnings.warn(f"the engineer {wrote!r:.100} wrote this state, and {self.name} continues it", stacklevel=3)
+            warn(f"the engineer {wrote!r:.100} wrote this state, and {self.name} continues it")
         kind = type(self.config)
         self.stage, self._questions, self._amount = (int(state[name]) for name in ("stage", "questions", "amount"))
         self.history = [StageRecord.model_validate(record) for record in state["history"]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel
 from engineers.knobs import find_knobs, get_or_none, leaves
 from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.errors import SpecError
+from envtuning.own_code import warn
 
 ROWS = ("results", "training_results", "own_config_results")  # of a report's stage
 
@@ -52,7 +52,7 @@ def adapted(state: Mapping[str, Any], config: BaseModel, renamed: Mapping[str, s
         raise SpecError(f"renamed has {strangers[0]!r}, and the saved slices are {', '.join(known)}")
     gone = [old for old, new in known.items() if new not in here.names]
     if gone:
-        warnings.warn(f"the saved state's slices {', '.join(gone)!r:.200} are not in the config: dropped", stacklevel=3)
+        warn(f"the saved state's slices {', '.join(gone)!r:.200} are not in the config: dropped")
     if all(old == new for old, new in known.items()) and set(known) == set(here.names):
         return dict(state)
     return _Change(config.model_dump(mode="json"), here, known).of(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import pickle
 import signal
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -74,6 +76,21 @@ def succeeds(slice_: str, number: int) -> bool:
     if slice_ == "easy":
         return number % 10 > 0
     return number % 20 < (4 if slice_ == "middle" else 1) + number // 60
+
+
+class Coin(gym.Env[int, int]):
+    """Every episode is one step long, of one of three tasks, and a success."""
+
+    observation_space = action_space = gym.spaces.Discrete(2)
+
+    def set_config(self, config: Any) -> None:
+        pass
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        return 0, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, 1.0, True, False, {"slice": "easy", "success": True}
 
 
 def fed(curriculum: Curriculum, count: int, begin: int = 0) -> list[Any]:
@@ -222,6 +239,36 @@ def test_an_engineer_that_fails_or_is_refused_keeps_the_config_with_the_reason()
         assert [(one.kind, one.stage) for one in curriculum.incidents] == [(kind, 0), (kind, 1)]
         assert said in curriculum.incidents[0].message
         assert curriculum.report.incidents == curriculum.incidents
+
+
+def test_an_engineer_that_never_gave_a_config_is_told_of_once_more_at_the_third_failure():
+    curriculum = EngineerCurriculum(Says(lambda current: 1 / 0), Tasks(), every=10)
+    with pytest.warns(UserWarning, match="says") as told:
+        fed(curriculum, 65)
+    assert len(curriculum.incidents) == 6
+    assert [str(one.message).partition(" (")[0] for one in told] == [
+        "says failed",
+        "says has given no usable config 3 times in a row: training goes on with the first config; `incidents` says why",
+    ]
+
+
+def test_an_engineer_that_fails_after_an_answer_is_told_of_once():
+    answers = iter([Tasks(easy=Piece(share=0.5))])
+    curriculum = EngineerCurriculum(
+        Says(lambda current: Proposal(config=next(answers), engineer="says")), Tasks(), every=10
+    )
+    with pytest.warns(UserWarning, match="says") as told:
+        fed(curriculum, 65)
+    assert (len(curriculum.incidents), len(told)) == (5, 1)
+
+
+def test_a_warning_points_at_the_users_own_line():
+    env = CurriculumEnv(Coin(), EngineerCurriculum(Says(lambda current: 1 / 0), Tasks(), every=1))
+    env.reset()
+    with pytest.warns(UserWarning, match="says failed") as told:
+        env.step(0)
+    assert told[0].filename == __file__
+    assert linecache.getline(__file__, told[0].lineno).strip() == "env.step(0)"
 
 
 def test_a_config_that_does_not_fit_the_trainers_environments_is_refused_before_they_get_it():
@@ -787,8 +834,11 @@ def test_a_state_says_which_engineer_wrote_it():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         EngineerCurriculum("steady", Tasks(), every=5).load_state_dict(state)
-    with pytest.warns(UserWarning, match="^the engineer 'steady' wrote this state, and half-success continues it$"):
+    with pytest.warns(
+        UserWarning, match="^the engineer 'steady' wrote this state, and half-success continues it$"
+    ) as told:
         EngineerCurriculum("half-success", Tasks(), every=5).load_state_dict(state)
+    assert told[0].filename == __file__
 
 
 class Waits(engineers.Engineer):

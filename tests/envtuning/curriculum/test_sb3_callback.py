@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -11,8 +13,9 @@ pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip in
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 
+import engineers
 import mapf_frozenlake as mfl
-from envtuning import CurriculumEnv, CurriculumVectorEnv, Ladder, SB3CurriculumCallback
+from envtuning import CurriculumEnv, CurriculumVectorEnv, EngineerCurriculum, Ladder, SB3CurriculumCallback
 from envtuning.curriculum.apply import apply_config
 
 EASY = mfl.LakeConfig.single(3, num_agents=1, hole_ratio=0.0, horizon=4)
@@ -156,3 +159,18 @@ def test_without_a_word_of_success_it_is_ending_with_a_reward():
 def test_the_gymnasium_wrappers_name_the_callback(wrapper):
     with pytest.raises(TypeError, match="pass callback=SB3CurriculumCallback"):
         wrapper(mfl.sb3_vec_env(1, **ROOM), Ladder([EASY]))
+
+
+def test_a_warning_in_training_points_at_the_call_of_learn():
+    class Broken(engineers.Engineer):
+        name = "broken"
+
+        def propose(self, report, current, editable=None):
+            raise OSError("no such host")
+
+    curriculum = EngineerCurriculum(Broken(), EASY, every=5)
+    model = PPO("MlpPolicy", mfl.sb3_vec_env(4, **ROOM), n_steps=8, batch_size=32, n_epochs=1, device="cpu", seed=0)
+    with pytest.warns(UserWarning, match="broken failed") as told:
+        model.learn(32, callback=SB3CurriculumCallback(curriculum))
+    assert told[0].filename == __file__
+    assert linecache.getline(__file__, told[0].lineno).strip().startswith("model.learn(32, ")
