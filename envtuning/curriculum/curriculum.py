@@ -83,6 +83,9 @@ class Curriculum(ABC):
         if self.config is not None:
             fits(self.config)
 
+    def training_ended(self) -> None:  # noqa: B027
+        """The trainer has done all its steps: the time to say what never came about."""
+
     def metrics(self) -> dict[str, float]:
         """Numbers for a trainer's log."""
         return {}

@@ -113,6 +113,7 @@ class EngineerCurriculum(Curriculum):
         self._amount = 0  # of the stage, in ``unit``
         self._halves = [Arriving(), Arriving()]  # of the stage
         self._looked = False  # at the slices of the first episodes
+        self._told_of_end = False  # of a training in which nothing was asked
         self._open: _Question | None = None
 
     def _meet_engineer(self, max_questions: int | None) -> None:
@@ -373,6 +374,21 @@ class EngineerCurriculum(Curriculum):
             return None if feasible is None else feasible(config)
 
         return Guard(both, self.guard.max_drop)
+
+    def training_ended(self) -> None:
+        """Warn, once, of an engineer that was never asked."""
+        if self._questions or self._told_of_end:
+            return
+        self._told_of_end = True
+        if not self._amount:
+            warn(
+                f"training ended, and none of its {self.unit} counted, so the engineer was never asked: let the environment end its episodes "
+                "(terminated or truncated, such as by a time limit)"
+            )
+        else:
+            warn(
+                f"training ended after {self._amount:,} of {self.every:,} {self.unit}, so the engineer was never asked: give a smaller `every`"
+            )
 
     # State
 

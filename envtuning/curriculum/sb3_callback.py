@@ -99,6 +99,9 @@ class SB3CurriculumCallback(BaseCallback):
         for name, value in self.curriculum.metrics().items():
             self.logger.record(f"curriculum/{name}", value)
 
+    def _on_training_end(self) -> None:
+        self.curriculum.training_ended()
+
     @property
     def _rows(self) -> int:
         """The number of the training env's rows that belong to one episode."""

@@ -179,6 +179,10 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
             self.prompts.set_config(config)
             self._behind = True
 
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.is_world_process_zero:
+            self.curriculum.training_ended()
+
     def state(self) -> dict[str, Any]:
         """What transformers writes into ``trainer_state.json``."""
         return {"args": {}, "attributes": {"curriculum": self.curriculum.state_dict()}}

@@ -242,6 +242,14 @@ def test_rows_of_a_users_own_have_a_column_slice_and_the_batch_after_a_swap_is_l
     assert len(prompts.configs) == 2
 
 
+def test_the_end_of_training_says_that_the_engineer_was_never_asked():
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG, every=100))
+    stepped(callback, [1.0] * 6, ["odd"] * 6)
+    callback.on_train_end(None, SimpleNamespace(is_world_process_zero=False), None)
+    with pytest.warns(UserWarning, match="training ended after 6 of 100 episodes"):
+        callback.on_train_end(None, SimpleNamespace(is_world_process_zero=True), None)
+
+
 def test_replies_of_a_step_to_one_prompt_are_answers_to_one_question():
     curriculum = EngineerCurriculum(Shifts(), CONFIG, every=100)
     callback = callbacks.TRLCurriculumCallback(Config(), curriculum)

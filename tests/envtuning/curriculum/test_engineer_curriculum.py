@@ -262,6 +262,26 @@ def test_an_engineer_that_fails_after_an_answer_is_told_of_once():
     assert (len(curriculum.incidents), len(told)) == (5, 1)
 
 
+def test_a_training_that_ends_before_the_first_question_says_so_once():
+    curriculum = EngineerCurriculum(Stub(), Tasks(), every=2_000)
+    fed(curriculum, 1_037)
+    with pytest.warns(
+        UserWarning, match="after 1,037 of 2,000 episodes, so the engineer was never asked: give a smaller"
+    ):
+        curriculum.training_ended()
+    asked = EngineerCurriculum(Stub(), Tasks(), every=30)
+    fed(asked, 45)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        curriculum.training_ended()
+        asked.training_ended()
+
+
+def test_a_training_of_which_nothing_counted_says_what_the_environment_lacks():
+    with pytest.warns(UserWarning, match="none of its episodes counted, .*: let the environment end its episodes"):
+        EngineerCurriculum(Stub(), Tasks()).training_ended()
+
+
 def test_a_warning_points_at_the_users_own_line():
     env = CurriculumEnv(Coin(), EngineerCurriculum(Says(lambda current: 1 / 0), Tasks(), every=1))
     env.reset()

@@ -161,6 +161,12 @@ def test_the_gymnasium_wrappers_name_the_callback(wrapper):
         wrapper(mfl.sb3_vec_env(1, **ROOM), Ladder([EASY]))
 
 
+def test_the_end_of_training_says_that_the_engineer_was_never_asked():
+    with pytest.warns(UserWarning, match=r"training ended after \d+ of 5,000 episodes") as told:
+        learn(mfl.sb3_vec_env(4, **ROOM), EngineerCurriculum("rules", EASY, target=EASY, every=5_000))
+    assert len(told) == 1
+
+
 def test_a_warning_in_training_points_at_the_call_of_learn():
     class Broken(engineers.Engineer):
         name = "broken"
