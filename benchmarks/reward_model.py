@@ -6,13 +6,16 @@ conversation of its own. The model's version is not known. It ran as an agent th
 have read more. A control is *yoked*, on the first three roots: the counts are its own, and the rates are those of a run of ``rising`` on
 another root. Six roots and three were planned before the first question was asked.
 
-The transcripts are in ``benchmarks/reward_transcripts``, a folder for each root. Here they are replayed, beside the study's arms on the same
-roots. ``--ask URL --root R`` asks the OpenAI-compatible server at this address and writes root R's transcript, ``--yoked`` that of the control.
+The transcripts are in ``benchmarks/reward_transcripts``, a folder for each root, with the configs that came of the answers. Here these configs are
+trained on, beside the study's arms on the same roots. (The questions are not asked again: another kind of processor rounds in another way, and after
+a hundred updates a count in a question is 430 instead of 429.) ``--ask URL --root R`` asks the OpenAI-compatible server at this address and writes
+root R's transcript, ``--yoked`` that of the control.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +37,15 @@ from benchmarks.reward_study import (
     Run,
     Runs,
     by_root,
+    by_task,
     paper_of,
     points_of,
     runs_of,
 )
-from engineers.model.transcript import TranscriptError
+from engineers import Engineer, Proposal, StageReport
+from engineers.proposal import ConfigT
 from envtuning.curriculum.engineer_curriculum import EngineerCurriculum
+from envtuning.errors import RunError
 from envtuning.exam.roots import tasks_of
 from envtuning.exam.session import Start
 from envtuning.exam.sitting import examined
@@ -51,13 +57,28 @@ MODEL, CONTROL = "a large language model", "a large language model, yoked"
 PATIENCE = 3600.0  # seconds of one answer
 
 
+class AsChosen(Engineer):
+    """Answers with the config that came of the recorded answer to the same stage."""
+
+    name = "as-chosen"
+
+    def __init__(self, configs: Mapping[int, Mapping[str, Any]]) -> None:
+        self.configs = configs
+
+    def propose(
+        self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
+    ) -> Proposal[ConfigT]:
+        return Proposal(config=type(current).model_validate(self.configs[report.stage]), engineer=self.name)
+
+
 def followed(
-    engineer: str, root: int, transcript: Path | None = None, *, yoked: bool = False
+    engineer: str | Engineer, root: int, transcript: Path | None = None, *, yoked: bool = False
 ) -> tuple[list[Point], list[str]]:
     """The tests of a run under this engineer's decisions, and the decisions that were refused."""
     start = Start(root)
     learner = Learner(FAMILY, start, STAGES, refill=False)
-    curriculum = examined(paper_of(Arm(engineer), start), learner.session, transcript, {"timeout": PATIENCE})
+    name, given = (engineer, None) if isinstance(engineer, str) else (engineer.name, engineer)
+    curriculum = examined(paper_of(Arm(name), start), learner.session, transcript, {"timeout": PATIENCE}, given)
     assert isinstance(curriculum, EngineerCurriculum)
     points = points_of(Arm(RISING, yoked=yoked), learner, curriculum)  # a donor's run is that of ``rising``
     return points, [incident.message for incident in curriculum.incidents]
@@ -67,18 +88,24 @@ def folder_of(root: int, *, yoked: bool = False) -> Path:
     return TRANSCRIPTS / "yoked" / str(root) if yoked else TRANSCRIPTS / str(root)
 
 
-def replayed(root: int, *, yoked: bool = False) -> Run:
-    points, refused = followed(f"replay/{folder_of(root, yoked=yoked).relative_to(HERE.parent)}", root, yoked=yoked)
+def configs_of(root: int, *, yoked: bool = False) -> dict[int, Mapping[str, Any]]:
+    """The config that came of each answer, by the stage that it was asked about."""
+    lines = (folder_of(root, yoked=yoked) / "configs_transcript.jsonl").read_text(encoding="utf-8").splitlines()
+    return {line["stage"]: line["config"] for line in map(json.loads, lines)}
+
+
+def as_chosen(root: int, *, yoked: bool = False) -> Run:
+    points, refused = followed(AsChosen(configs_of(root, yoked=yoked)), root)
     if refused:
-        raise TranscriptError(f"root {root} does not replay: {refused[0]}")
+        raise RunError(f"root {root}: {refused[0]}")
     return Run(points, tasks_of(FAMILY, root).kind)
 
 
 def beside_the_study(jobs: int, kept: Path) -> tuple[Runs, Runs]:
     """The model's runs and those of the study's arms on the same roots; the same with the control, on its roots."""
     arms = dict(runs_of(ASKED, (0,), jobs, kept))
-    asked: dict[str, Any] = {MODEL: [[replayed(root)] for root in ASKED]} | arms
-    control: dict[str, Any] = {CONTROL: [[replayed(root, yoked=True)] for root in YOKED]}
+    asked: dict[str, Any] = {MODEL: [[as_chosen(root)] for root in ASKED]} | arms
+    control: dict[str, Any] = {CONTROL: [[as_chosen(root, yoked=True)] for root in YOKED]}
     return asked, control | {arm: of[: len(YOKED)] for arm, of in asked.items()}
 
 
@@ -118,13 +145,17 @@ def main() -> None:
             place = folder_of(arguments.root, yoked=arguments.yoked) / "transcript.jsonl"
             followed(f"server/{arguments.ask}#model", arguments.root, place, yoked=arguments.yoked)
             return
-        tables = [
-            {f"{amount} replies": table(runs, amount) for amount in (BUDGET, LAST)}
-            for runs in beside_the_study(arguments.jobs, KEPT / "runs.jsonl")
-        ]
+        asked, control = beside_the_study(arguments.jobs, KEPT / "runs.jsonl")
+        tables = [{f"{amount} replies": table(runs, amount) for amount in (BUDGET, LAST)} for runs in (asked, control)]
         for replies, rows in [*tables[0].items(), *tables[1].items()]:
             print(f"at {replies}:", *lines(rows), sep="\n", flush=True)
-    figures = {"roots": list(ASKED), "tables": tables[0], "yoked": {"roots": list(YOKED), "tables": tables[1]}}
+        tasks = {f"{amount} replies": by_task(asked[MODEL], "replies", amount) for amount in (BUDGET, LAST)}
+    figures = {
+        "roots": list(ASKED),
+        "by task": tasks,
+        "tables": tables[0],
+        "yoked": {"roots": list(YOKED), "tables": tables[1]},
+    }
     record_if_asked(arguments, "reward_model", figures)
 
 

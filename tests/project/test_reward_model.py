@@ -1,4 +1,4 @@
-"""A language model as the engineer of training by reward: its answers replay, and its table is on the page."""
+"""A language model as the engineer of training by reward: its configs are trained on, and its table is on the page."""
 
 from __future__ import annotations
 
@@ -14,9 +14,20 @@ needed("torch", extra="exam")
 from benchmarks import reward_model, reward_study  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
-from benchmarks.reward_model import ASKED, MODEL, YOKED, folder_of, followed, lines, replayed, table  # noqa: E402
+from benchmarks.reward_model import (  # noqa: E402
+    ASKED,
+    MODEL,
+    YOKED,
+    as_chosen,
+    configs_of,
+    folder_of,
+    followed,
+    lines,
+    table,
+)
 from benchmarks.reward_study import LAST, RISING, Arm, Run, played  # noqa: E402
-from engineers.model.transcript import TranscriptError, read_transcript  # noqa: E402
+from engineers.knobs import leaves  # noqa: E402
+from engineers.model.transcript import read_transcript  # noqa: E402
 from envtuning.exam.families import LACKING, MASTERED  # noqa: E402
 from envtuning.exam.session import Start  # noqa: E402
 
@@ -79,15 +90,23 @@ def test_an_engineer_is_followed_as_in_the_study():
     assert (points, refused) == (played((Arm("rising"), Start(ASKED[0]))), [])
 
 
+@pytest.mark.parametrize("yoked", [False, True])
+def test_the_configs_are_those_of_the_answers(yoked):
+    """A share that an answer names is the next config's, unless it is out of bounds; all others stay."""
+    for root in YOKED if yoked else ASKED:
+        shares = dict.fromkeys((f"tasks.task-{number}.share" for number in range(24)), 1.0)
+        chosen = configs_of(root, yoked=yoked)
+        for one in read_transcript(folder_of(root, yoked=yoked)):
+            shares |= {change["path"]: change["value"] for change in json.loads(one.reply)["changes"]}
+            assert leaves(chosen[one.stage]) == shares
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("exam_roots", "soon_over")
-@pytest.mark.filterwarnings("ignore:.*gave no usable config")
-def test_a_replay_that_does_not_fit_is_refused(tmp_path, monkeypatch):
-    there = reward_model.TRANSCRIPTS
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / str(ASKED[0])).symlink_to(there / str(ASKED[1]))  # the answers of another training
-    monkeypatch.setattr(reward_model, "TRANSCRIPTS", tmp_path / "elsewhere")
-    monkeypatch.setattr(reward_model, "HERE", tmp_path / "benchmarks")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(TranscriptError, match=f"root {ASKED[0]} does not replay"):
-        replayed(ASKED[0])
+def test_the_chosen_configs_are_trained_on(monkeypatch):
+    alone = {"tasks": {f"task-{number}": {"share": float(number == 3)} for number in range(24)}}
+    monkeypatch.setattr(reward_model, "configs_of", lambda root, *, yoked: {0: alone, 1: alone})
+    last = as_chosen(ASKED[0]).points[-1]
+    later = last["replies"] - reward_study.STAGE  # in the stage after the first answer, which draws this task alone
+    assert 0 < later <= last["drawn"][3] < 2 * later
+    assert max(last["drawn"][:3] + last["drawn"][4:]) < later / 2
