@@ -70,3 +70,17 @@ def test_the_same_tasks_and_engineer_under_a_user_s_own_trainer(model, tmp_path)
     logged = [row for row in trainer.state.log_history if "success_rate" in row]
     assert len(logged) == 3
     assert any(key.startswith("success/") for row in logged for key in row)
+
+
+def test_the_page_s_script_asks_the_engineer(model, tmp_path, monkeypatch):
+    """With its own batch and its own ``every``; only the number of steps is another one."""
+    from examples import own_trl_skills
+
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
+    block = next(block for block in page.split("```python\n")[1:] if "TRLCurriculumCallback" in block).split("```")[0]
+    names = vars(own_trl_skills) | {"model": str(model)}
+    exec(block.replace("max_steps=20", 'max_steps=5, report_to="none", disable_tqdm=True'), names)
+    names["trainer"].train()
+    assert names["curriculum"].stage == 1
+    assert sum(row.episodes for row in names["curriculum"].history[0].training_results) == 320
