@@ -90,12 +90,15 @@ class Knob:
         """
         low, high = float(self.schema.get("minimum", -math.inf)), float(self.schema.get("maximum", math.inf))
         within = within or (low, high)
-        decimals = _decimals(*within)
-        nearest = self._rounded(min(max(value, low), high), low, high, (*within, exact), decimals)
-        step = self.multiple_of or (10.0**-decimals if "number" in self.types else 1)
+        nearest = self._rounded(min(max(value, low), high), low, high, (*within, exact), _decimals(*within))
+        step = self.grain(within)
         if nearest == self.above:
             return nearest + step
         return nearest - step if nearest == self.below else nearest
+
+    def grain(self, within: tuple[float, float]) -> float:
+        """The distance between two neighbours of the values that ``fit`` gives."""
+        return self.multiple_of or (10.0 ** -_decimals(*within) if "number" in self.types else 1)
 
     def _rounded(
         self, value: float, low: float, high: float, kept: tuple[float | None, ...], decimals: int

@@ -18,6 +18,8 @@ from engineers.roles import SliceKnobs, find_slices, share_of, shares_of, with_b
 
 Range = Callable[[Knob], tuple[float, float] | None]
 
+LITTLE = 0.01  # of the way from the easy end of a knob's range to the target
+
 
 class Way:
     """From the current config's slices towards the target's; without a target, towards the far end of every range."""
@@ -79,8 +81,16 @@ class Way:
                 continue  # the target leaves it open: so do we
             start = bounds[0] if knob.value is None and self.is_known else knob.value
             if start is not None:
-                reached = _step(start, end, abs(fraction), "number" not in knob.types)
-                design.turn(knob, knob.fit(reached, bounds, exact=end), why)
+                reached, told = _step(start, end, abs(fraction), "number" not in knob.types), why
+                if fraction > 0 and 0 < abs(end - reached) <= self._little(knob, end, bounds):
+                    reached, told = end, f"{why}, rounded up to all of it"
+                design.turn(knob, knob.fit(reached, bounds, exact=end), told)
+
+    def _little(self, knob: Knob, aim: float, bounds: tuple[float, float]) -> float:
+        """A step that would leave no more than this goes all the way: halves of what is left would never end. Whole numbers step by 1 at least."""
+        if "number" not in knob.types:
+            return 0.0
+        return max(LITTLE * abs(aim - self._easy_end(knob, aim, bounds)), knob.grain(bounds))
 
     def _easy_end(self, knob: Knob, aim: float | None, bounds: tuple[float, float]) -> float:
         """A larger value is harder, unless the knob is above the target's value: then the way starts at the top and leads down."""

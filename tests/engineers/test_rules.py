@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from pydantic import BaseModel, Field
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, create_model
 
 import engineers
 from engineers import SliceResult, StageRecord, StageReport
@@ -203,6 +205,76 @@ def test_a_config_without_slices_is_stepped_as_one():
         training_results=_results({"hill": 0.8}),
     )
     assert engineers.make("rules").propose(report, Hill()).config.slope == pytest.approx(0.1 + 0.5 * 0.4, abs=1e-3)
+
+
+PLACE = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.0003, 0.5, 0.9997, 1.0]))
+
+
+def walked(start, target, low, width, step, successes, stages):
+    """The values of a knob that the engineer turns, stage after stage; the target is never tested."""
+    rule = {"multiple_of": step} if step else {}
+    climb = create_model("Climb", slope=(float, Field(ge=low, le=low + width, **rule)))
+    config, aim, found = climb(slope=start), climb(slope=target), []
+    for stage in range(stages):
+        trained = [SliceResult(name="all", episodes=200, metrics={"valid_rate": successes / 200})]
+        report = StageReport(
+            objective="valid_rate",
+            stage=stage,
+            config=config.model_dump(),
+            target=aim.model_dump(),
+            training_results=trained,
+        )
+        config = engineers.make("rules").propose(report, config).config
+        found.append(config.slope)
+    return found
+
+
+@given(PLACE, PLACE, st.sampled_from([0.0, 5.0, -0.2]), st.sampled_from([0.001, 0.2, 1.0, 10.0, 1e6]))
+def test_an_untested_target_is_reached_exactly_and_never_passed(start, target, low, width):
+    """By halves alone it would be approached for ever."""
+    start, target = low + start * width, low + target * width
+    values = walked(start, target, low, width, None, successes=200, stages=9)
+    assert values[-1] == target
+    assert all(min(start, target) <= value <= max(start, target) for value in values)
+
+
+@given(st.integers(0, 20), st.integers(0, 20))
+def test_a_knob_that_takes_steps_reaches_an_untested_target_too(start, target):
+    values = walked(start * 0.25, target * 0.25, 0.0, 5.0, 0.25, successes=200, stages=9)
+    assert values[-1] == target * 0.25
+
+
+@pytest.mark.parametrize(
+    ("start", "successes", "reached"),
+    [
+        (0.25, 150, 0.2666),  # a third of the way
+        (0.294, 200, 0.297),  # what is left is just as much as a hundredth of the way from 0
+        (0.295, 200, 0.3),  # less
+        (0.2999, 110, 0.3),  # a small step, too
+        (0.2999, 40, 0.2999),  # but no step is none
+        (0.299, 0, 0.2243),  # and easing goes its quarter
+    ],
+)
+def test_a_hundredth_of_the_way_is_no_stage_of_its_own(start, successes, reached):
+    assert walked(start, 0.3, 0.0, 0.5, None, successes, stages=1) == [reached]
+
+
+def test_a_short_way_in_a_wide_range_has_its_stages():
+    assert walked(0.0, 0.1, 0.0, 10.0, None, successes=200, stages=3) == pytest.approx([0.05, 0.075, 0.0875], abs=1e-3)
+
+
+def test_a_reason_says_that_the_little_that_was_left_is_gone_too():
+    config = Hill(slope=0.499)
+    report = report_of(config, {}, {"hill": 0.9}, target=Hill(slope=0.5))
+    (change,) = engineers.make("rules").propose(report, config).reasons
+    assert (change.new, change.reason) == (
+        0.5,
+        "success 0.90 in training, target not tested: 44% of the way to it, rounded up to all of it",
+    )
+    done = engineers.make("rules").propose(
+        report_of(Hill(slope=0.5), {}, {"hill": 0.9}, target=Hill(slope=0.5)), Hill(slope=0.5)
+    )
+    assert "rounded" not in done.kept["slope"]
 
 
 def test_nothing_measured_nothing_turned():

@@ -187,6 +187,36 @@ def test_engineers_of_the_package_make_at_least_three_configs(name):
     assert curriculum.incidents == []
 
 
+class Hill(BaseModel):
+    slope: float = Field(0.2, ge=0.0, le=0.5, description="Steepness.")
+
+
+def slopes(stages: int, success: float, **options: Any) -> list[float]:
+    """The slope after each stage of twenty episodes, of which this part succeed; the target is never tested."""
+    curriculum = EngineerCurriculum("rules", Hill(), target=Hill(slope=0.3), every=20, **options)
+    found = []
+    for _ in range(stages):
+        curriculum.observe_many(np.full(20, "all", object), np.arange(20) < 20 * success)
+        curriculum.next()
+        found.append(curriculum.config.slope)
+    return found
+
+
+@pytest.mark.parametrize(("options", "least"), [({}, 0.0), ({"space": {"slope": (0.1, 0.3)}}, 0.1)])
+def test_where_nothing_succeeds_rules_ease_below_the_first_config_as_far_as_the_space_goes(options, least):
+    eased = slopes(30, success=0.0, **options)
+    assert eased == sorted(eased, reverse=True)
+    assert least <= eased[-1] < least + 0.001 < eased[0] < 0.2
+
+
+def test_rules_that_know_how_many_decisions_there_are_reach_the_target_soon_after_half_of_them():
+    """Half succeeds: untold, they stay where they are."""
+    assert set(slopes(20, success=0.5)) == {0.2}
+    told = slopes(20, success=0.5, max_questions=20)
+    assert told.index(0.3) in range(9, 14)
+    assert told == sorted(told)
+
+
 @pytest.mark.parametrize(("unit", "count"), [("iterations", 4), ("steps", 400)])
 def test_a_stage_may_be_iterations_of_the_trainer_or_environment_steps(unit, count):
     stub = Stub()
