@@ -21,7 +21,8 @@ _SETTERS = ("set_config", "set_task")  # the latter is RLlib's
 def apply_config(env: Any, config: Config) -> None:
     """Give ``config`` to the environments with ``set_config`` (or RLlib's ``set_task``) under wrappers and vectorisation.
 
-    Takes effect at each environment's next reset. Raises TypeError if no environment there takes a config.
+    Takes effect at each environment's next reset. Nobody checks that it does: until then ``get_config`` may show the earlier config, and
+    many environments have none. Raises TypeError if no environment there takes a config.
     """
     for layer in _layers(env):
         for name in _SETTERS:

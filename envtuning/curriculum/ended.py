@@ -19,7 +19,10 @@ OF_LAKES = ("success", "valid")
 
 
 def outcome_of(
-    info: Mapping[str, Any], otherwise: bool, success_key: str | None = None, slice_of: SliceOf | None = None
+    info: Mapping[str, Any],
+    otherwise: Callable[[], bool],
+    success_key: str | None = None,
+    slice_of: SliceOf | None = None,
 ) -> Outcome:
     """The outcome of an episode with this last info. ``otherwise``: its success if the info has none.
 
@@ -34,14 +37,14 @@ def outcome_of(
     return Outcome(WHOLE if name is None else str(name), success, float(success if score is None else score))
 
 
-def succeeded(info: Mapping[str, Any], otherwise: bool, success_key: str | None = None) -> bool:
+def succeeded(info: Mapping[str, Any], otherwise: Callable[[], bool], success_key: str | None = None) -> bool:
     """The success in the info, under ``success_key`` if there is one."""
     for key in _success_keys(info, success_key):
         if info.get(key) is not None:
             return bool(info[key])
     if success_key is not None:
         raise no_success(success_key, info)
-    return otherwise
+    return bool(otherwise())
 
 
 def _success_keys(told: Mapping[str, Any], success_key: str | None) -> tuple[str, ...]:

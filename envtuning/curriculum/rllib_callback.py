@@ -9,8 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from engineers.shared.extras import needs
 from envtuning.curriculum.apply import Apply, apply_config
+from envtuning.curriculum.by_reward import ByReward
 from envtuning.curriculum.curriculum import Config, Curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.curriculum.wrappers import attached
@@ -53,7 +56,7 @@ class RLlibCurriculumCallback(RLlibCallback):
     ) -> None:
         super().__init__()
         self.curriculum, self.success_key, self.slice_of = curriculum, success_key, slice_of
-        self._apply = apply
+        self._apply, self._by_reward = apply, ByReward()
         self.begun = False  # whether the curriculum is known to be that of this training
         self.config: Config | None = None  # in force on every runner; None until the first swap
 
@@ -167,7 +170,16 @@ class RLlibCurriculumCallback(RLlibCallback):
                 metrics_logger.log_value(name, float(info[name]), window=window)
         in_force = notes.begun.pop(episode.id_, None) == notes.swaps
         if in_force and isinstance(self.curriculum, Curriculum) and not env_runner.config.in_evaluation:
-            notes.ended.append(outcome_of(info, _arrived(episode), self.success_key, self.slice_of))
+            notes.ended.append(outcome_of(info, lambda: self._arrived(episode), self.success_key, self.slice_of))
+
+    def _arrived(self, episode: Any) -> bool:
+        """Whether it terminated (not by a time limit) with a reward above 0."""
+        reward = episode.get_rewards(-1)
+        paid = sum(reward.values()) if isinstance(reward, dict) else reward
+        won: bool = self._by_reward.won(bool(episode.is_terminated), paid)
+        if self._by_reward.looks:
+            self._by_reward.saw(_paid_before_the_end(episode))
+        return won
 
     def on_environment_created(self, *, env_runner: Any, **_: Any) -> None:
         """Set the current config in a failed environment that its runner rebuilds from the first config."""
@@ -238,10 +250,10 @@ def _last_info(episode: Any) -> dict[str, Any]:
     return info if agents is None else next((info[agent] for agent in agents if info.get(agent)), {})
 
 
-def _arrived(episode: Any) -> bool:
-    """Whether it terminated (not by a time limit) with a reward above 0."""
-    reward = episode.get_rewards(-1)
-    return bool(episode.is_terminated and (sum(reward.values()) if isinstance(reward, dict) else reward) > 0)
+def _paid_before_the_end(episode: Any) -> Any:
+    """The rewards of the last step but one, if there was one."""
+    rewards = episode.get_rewards(slice(-2, -1))
+    return np.hstack([[], *rewards.values()]) if isinstance(rewards, dict) else rewards
 
 
 def _apply_to_runner(env_runner: Any, *, config: Config, apply: Apply) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from engineers.shared.extras import needs
 from envtuning.curriculum.apply import Apply, apply_config, config_below
+from envtuning.curriculum.by_reward import ByReward
 from envtuning.curriculum.curriculum import Config, as_curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.curriculum.old_episodes import OldEpisodes
 from envtuning.curriculum.wrappers import Given, attached
+from envtuning.outcomes import Outcome
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
@@ -48,6 +51,7 @@ class SB3CurriculumCallback(BaseCallback):
         self.checkpoints = checkpoints
         self.config: Config | None = None  # the last applied config
         self._old_episodes = OldEpisodes(0, reset_later=False)
+        self._by_reward = ByReward()
 
     def load(self, checkpoint: str | Path) -> None:
         """Read the state that was written beside this checkpoint of SB3. Raises ``RunError`` if there is none."""
@@ -75,10 +79,11 @@ class SB3CurriculumCallback(BaseCallback):
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
         rows = self._rows
         self.curriculum.advance(steps=self._old_episodes.copies)
-        ended = []
-        for row in (self._old_episodes.ended(dones[::rows]) * rows).tolist():
-            arrived = rewards[row] > 0 and not infos[row].get("TimeLimit.truncated", False)
-            ended.append(outcome_of(infos[row], bool(arrived), self.success_key, self.slice_of))
+        if self._by_reward.looks:
+            self._by_reward.saw(rewards[~dones])
+        ended = [
+            self._outcome(infos[row], rewards[row]) for row in (self._old_episodes.ended(dones[::rows]) * rows).tolist()
+        ]
         if ended:
             names, won, scores, *_ = zip(*ended, strict=True)
             self.curriculum.observe_many(names, won, scores)
@@ -86,6 +91,10 @@ class SB3CurriculumCallback(BaseCallback):
         if config is not None:
             self._swap(config)
         return self.checkpoints is None or self._checkpoint(self.checkpoints)
+
+    def _outcome(self, info: dict[str, Any], reward: Any) -> Outcome:
+        in_time = not info.get("TimeLimit.truncated", False)
+        return outcome_of(info, lambda: self._by_reward.won(in_time, reward), self.success_key, self.slice_of)
 
     def _checkpoint(self, checkpoints: CheckpointCallback) -> bool:
         goes_on = checkpoints.on_step()

@@ -12,6 +12,7 @@ is one slice. Its score is its last info's ``score``, if there is one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -19,6 +20,7 @@ from gymnasium.vector import AutoresetMode
 from pettingzoo.utils import BaseParallelWrapper
 
 from envtuning.curriculum.apply import Apply, apply_config, raise_unless_fits
+from envtuning.curriculum.by_reward import ByReward
 from envtuning.curriculum.curriculum import Config, Curriculum, as_curriculum, warn_of_a_copy
 from envtuning.curriculum.ended import SliceOf, outcome_of, outcomes_of_rows, succeeded
 from envtuning.curriculum.old_episodes import OldEpisodes
@@ -105,7 +107,7 @@ class CurriculumEnv(gym.Wrapper):
     ) -> None:
         _raise_unless_wraps(type(self), env, isinstance(env, gym.Env))
         super().__init__(env)
-        self._success_key, self._slice_of = success_key, slice_of
+        self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
 
     def set_config(self, config: Config) -> None:
@@ -124,8 +126,10 @@ class CurriculumEnv(gym.Wrapper):
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._swap.stepped()
         if terminated or truncated:
-            arrived = bool(terminated and float(reward) > 0)
-            self._swap.at_end(lambda: outcome_of(info, arrived, self._success_key, self._slice_of))
+            by_reward = partial(self._by_reward.won, bool(terminated), float(reward))
+            self._swap.at_end(lambda: outcome_of(info, by_reward, self._success_key, self._slice_of))
+        elif self._by_reward.looks:
+            self._by_reward.saw(float(reward))
         return observation, reward, terminated, truncated, info
 
     def _current_spaces(self) -> tuple[gym.Space, gym.Space]:
@@ -152,7 +156,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         super().__init__(env)
         self._curriculum = attached(curriculum, env, apply)
         self._apply = apply
-        self._success_key, self._slice_of = success_key, slice_of
+        self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
         self._config: Config | None = None
         self._spaces = (env.single_observation_space, env.single_action_space)
         at_once = env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
@@ -188,12 +192,19 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         curriculum = self._curriculum
         if curriculum is not None:
             curriculum.advance(steps=self.num_envs)
-            rows = self._old_episodes.ended(terminated | truncated)
+            over = terminated | truncated
+            rows = self._old_episodes.ended(over)
+            if self._by_reward.looks:
+                self._by_reward.saw(rewards[~over])
             if len(rows):
                 # At once: arrays that are kept for later leave the core's cache, which costs more than numpy's calls.
                 curriculum.observe_many(
                     *outcomes_of_rows(
-                        infos, rows, lambda: terminated[rows] & (rewards[rows] > 0), self._success_key, self._slice_of
+                        infos,
+                        rows,
+                        lambda: self._by_reward.won(terminated[rows], rewards[rows]),
+                        self._success_key,
+                        self._slice_of,
                     )
                 )
             if curriculum.next() is not None:
@@ -226,7 +237,7 @@ class CurriculumParallelEnv(BaseParallelWrapper):
     ) -> None:
         _raise_unless_wraps(type(self), env, hasattr(env, "possible_agents"))
         super().__init__(env)
-        self._success_key, self._slice_of = success_key, slice_of
+        self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
         self._won: dict[Any, bool] = {}  # of this episode's agents that are done
         self._info: dict[str, Any] = {}  # of the agent that was done last
@@ -250,9 +261,13 @@ class CurriculumParallelEnv(BaseParallelWrapper):
             self._swap.stepped()
             for agent in terminated:
                 if (terminated[agent] or truncated[agent]) and agent not in self._won:
-                    paid = bool(terminated[agent] and rewards[agent] > 0)
+                    paid = partial(self._by_reward.won, bool(terminated[agent]), float(rewards[agent]))
                     self._info = infos.get(agent, {})
                     self._won[agent] = succeeded(self._info, paid, self._success_key)
+            if self._by_reward.looks:
+                self._by_reward.saw(
+                    [rewards[agent] for agent in terminated if not (terminated[agent] or truncated[agent])]
+                )
             if terminated and not self.env.agents:
                 self._swap.at_end(self._outcome)
         return observations, rewards, terminated, truncated, infos
@@ -260,7 +275,7 @@ class CurriculumParallelEnv(BaseParallelWrapper):
     def _outcome(self) -> Outcome:
         """Every agent has to succeed; an info without a score has that of the success."""
         success = all(self._won.values())
-        told = outcome_of(self._info, success, None, self._slice_of)
+        told = outcome_of(self._info, lambda: success, None, self._slice_of)
         return told._replace(success=success, score=told.score if "score" in self._info else float(success))
 
     def _current_spaces(self) -> tuple[list, list]:

@@ -140,3 +140,27 @@ class TestRLlib:
             one.on_episode_start(episode=over, env_runner=runner)
             one.on_episode_end(episode=over, env_runner=runner, metrics_logger=None)
         assert [outcome.success for outcome in runner.curriculum_notes.ended] == [True, False, False, True]
+
+    @pytest.mark.parametrize("rewards", [[1.0, 1.0], {"a": [1.0, 1.0], "b": [0.0, 0.0]}])
+    def test_where_every_step_pays_the_success_by_reward_is_doubted(self, callback, rewards):
+        from envtuning import Ladder
+
+        one = callback(Ladder(["easy", "hard"]))
+        runner = SimpleNamespace(
+            env=Lake(), config=SimpleNamespace(metrics_num_episodes_for_smoothing=7, in_evaluation=False)
+        )
+
+        def of(at):
+            return {agent: told[at] for agent, told in rewards.items()} if isinstance(rewards, dict) else rewards[at]
+
+        def ends(number):
+            over = SimpleNamespace(id_=number, get_infos=lambda at: {}, get_rewards=of, is_terminated=True)
+            one.on_episode_start(episode=over, env_runner=runner)
+            one.on_episode_end(episode=over, env_runner=runner, metrics_logger=None)
+
+        for number in range(19):
+            ends(number)
+        with pytest.warns(
+            UserWarning, match=r"20 of the first 20, as other steps pay, too.*set info\[\"is_success\"\]"
+        ):
+            ends(19)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -205,7 +207,7 @@ def test_a_wrapper_that_passes_configs_on_refuses_those_without_room(env, config
     ],
 )
 def test_success_is_what_the_last_info_says_or_else_a_reward(info, otherwise, key, success):
-    assert outcome_of(info, otherwise, key).success is success
+    assert outcome_of(info, lambda: otherwise, key).success is success
 
 
 class Episode(gym.Env):
@@ -258,6 +260,63 @@ def test_so_it_does_in_the_vector_form(reward, terminated, truncated, heard):
     CurriculumVectorEnv(Vector(), told.append).step(np.zeros(2))
     assert told == heard
     CurriculumVectorEnv(Vector()).step(np.zeros(2))
+
+
+class Walk(gym.Env):
+    """Five steps, each with a reward if ``pays``; the last one terminates with a reward. ``told``: what its last info says."""
+
+    observation_space = action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, pays: bool = False, told: Any = None, falls: bool = False) -> None:
+        self.pays, self.told, self.falls = pays, told or {}, falls
+
+    def set_config(self, config: Any) -> None:
+        pass
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> Any:
+        self.steps = 0
+        return 0, {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        over = self.steps == 5
+        reward = float(self.pays or over) - 2 * (over and self.falls)
+        return 0, reward, over, False, self.told if over else {}
+
+
+WALKS = [
+    ({"pays": True}, True),  # as CartPole
+    ({}, False),  # only at the goal, which is reached every time
+    ({"pays": True, "falls": True}, False),  # the end without a reward tells a fall
+    ({"pays": True, "told": {"is_success": True}}, False),
+]
+
+
+def alone(walk: dict) -> None:
+    env = CurriculumEnv(Walk(**walk), Ladder([1, 2]))
+    for _ in range(40):
+        env.reset()
+        while not env.step(0)[2]:
+            pass
+
+
+def in_vectors(walk: dict, mode: gym.vector.AutoresetMode) -> None:
+    envs = gym.vector.SyncVectorEnv([lambda: Walk(**walk)] * 25, autoreset_mode=mode)
+    envs = CurriculumVectorEnv(envs, Ladder([1, 2]))
+    envs.reset()
+    for _ in range(40):
+        envs.step(np.zeros(25, int))
+
+
+@pytest.mark.parametrize(("walk", "doubted"), WALKS)
+@pytest.mark.parametrize(
+    "play", [alone, *(partial(in_vectors, mode=mode) for mode in list(gym.vector.AutoresetMode)[:2])]
+)
+def test_where_every_step_pays_the_success_by_reward_is_doubted_once(play, walk, doubted):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        play(walk)
+    assert [str(one.message).partition(",")[0] for one in told] == ["infos do not say which episodes succeed"] * doubted
 
 
 class Parallel:

@@ -161,6 +161,17 @@ def test_the_gymnasium_wrappers_name_the_callback(wrapper):
         wrapper(mfl.sb3_vec_env(1, **ROOM), Ladder([EASY]))
 
 
+def test_in_cartpole_each_fall_counts_as_a_success_and_is_doubted():
+    with pytest.warns(UserWarning, match=r"of the first \d+, as other steps pay, too") as told:
+        learn(
+            gym.make("CartPole-v1"),
+            Ladder([1, 2], threshold=1.0, window=1_000),
+            steps=800,
+            apply=lambda env, config: None,
+        )
+    assert len([one for one in told if "as other steps pay, too" in str(one.message)]) == 1
+
+
 def test_the_end_of_training_says_that_the_engineer_was_never_asked():
     with pytest.warns(UserWarning, match=r"training ended after \d+ of 5,000 episodes") as told:
         learn(mfl.sb3_vec_env(4, **ROOM), EngineerCurriculum("rules", EASY, target=EASY, every=5_000))
