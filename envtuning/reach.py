@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from engineers.engineer import Engineer
-from engineers.knobs import dump, find_knobs, get_or_none
-from engineers.roles import WHOLE, shares_in, split_by_role
+from engineers.knobs import Knob, dump, find_knobs, get_or_none, with_values
+from engineers.plain.base import PlainEngineer
+from engineers.report import SliceResult, StageReport
+from engineers.roles import WHOLE, role_of, shares_in, split_by_role
 
 
 def out_of_reach(
@@ -55,3 +57,43 @@ def _stuck(
         f"{one}, and engineer {engineer.name!r} cannot turn it{also}, so no stage trains on the target's value; begin with that value, or "
         "let an engineer turn it (`editable`, or another engineer: `rules` and `steady` turn all numbers with a range)"
     )
+
+
+def waits_for_a_target(engineer: Engineer, config: BaseModel, editable: Sequence[str] | None) -> str | None:
+    """A sentence if the engineer turns difficulties of this config where it knows a target, and none where it does not; else None.
+
+    Found by asking it what it would do if everything succeeded. That is free for an engineer that is a function of its report, so others
+    are not asked.
+    """
+    if not isinstance(engineer, PlainEngineer):
+        return None
+    knobs = find_knobs(config, editable)
+    dials = [knob for knob in knobs if role_of(knob) == "difficulty" and engineer.can_turn([knob])]
+    ends = {knob.path: knob.fit(end) for knob in dials if (end := _other_end(knob, engineer)) is not None}
+
+    if not ends:
+        return None
+
+    def turns(target: Mapping[str, Any]) -> bool:
+        rows = [SliceResult(name=name, episodes=20, metrics={"success_rate": 1.0}) for name in shares_in(config)]
+        report = StageReport(
+            stage=0, objective="success_rate", config=dump(config), target=target, rounds_left=1, training_results=rows,
+            training={"round": 0, "rounds": 2},
+        )  # fmt: skip
+        values = engineer.design(report, config, knobs).values
+        return any(values.get(knob.path, knob.value) != knob.value for knob in dials)
+
+    try:
+        if turns({}) or not turns(dump(with_values(config, ends))):
+            return None
+    except Exception:  # of a user's own engineer or config, which training will show
+        return None
+    named = ", ".join(dict.fromkeys(knob.pattern for knob in dials))
+    return f"without a target, {engineer.name} turns no difficulty ({named:.200}): give target=…, the config of the tasks that count in the end"
+
+
+def _other_end(knob: Knob, engineer: PlainEngineer) -> float | None:
+    """The end of a knob's range that is farther from its value."""
+    if (bounds := engineer.range_of(knob)) is None:
+        return None
+    return max(bounds, key=lambda end: abs(end - (knob.value or 0)))

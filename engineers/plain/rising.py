@@ -71,7 +71,11 @@ class RisingEngineer(UnorderedEngineer):
         stages = [Stage(record, whole(record, report), results(record, report)) for record in report.records()]
         kinds = {piece.name: self.kind(of_config[piece.name], stages, report) for piece in slices}
         parts = {name: self.part(kind, of_config[name], stages, report) for name, kind in kinds.items()}
-        none = "" if "rising" in kinds.values() else "; nothing rises, so all are drawn as in the target"
+        none = (
+            ""
+            if "rising" in kinds.values()
+            else f"; nothing rises, so all are drawn {'as in the target' if report.target else 'evenly'}"
+        )
         reasons = {name: f"{kind}{as_shown(name, stages[-1], report)}{none}" for name, kind in kinds.items()}
         return shared(kinds, parts, self.kept(report), weights), reasons
 

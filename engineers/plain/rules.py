@@ -118,7 +118,8 @@ class RulesEngineer(Walker):
             # how far the target is, nobody knows
             fraction = min(fraction_with(limits.frontier, p, v), max(p - v, 0.0)) / 2
         left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
-        return fraction, f"{seen.told(p, name)}{left}: {fraction:.0%} of the way to it"
+        goal = "it" if way.is_known or seen.validated else "the hard end, as there is no target"
+        return fraction, f"{seen.told(p, name)}{left}: {fraction:.0%} of the way to {goal}"
 
     def _wanted_shares(self, way: Way, slices: Sequence[SliceKnobs], seen: Signals, known: Rates) -> dict[str, float]:
         """The target's slices, those near the frontier first; without a target, the measured ones.

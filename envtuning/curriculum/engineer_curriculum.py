@@ -38,7 +38,7 @@ from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Arriving, Outcome, Tally, total
 from envtuning.own_code import warn
-from envtuning.reach import out_of_reach
+from envtuning.reach import out_of_reach, waits_for_a_target
 from envtuning.seeds import derive
 
 if TYPE_CHECKING:
@@ -126,7 +126,11 @@ class EngineerCurriculum(Curriculum):
         first.check_askable()
         self.name = first.name
         self._keeps_transcript = first.transcript is not None
-        if self.target is not None and (note := out_of_reach(first, [self.config], self.target, self.editable)):
+        if self.target is None:
+            note = waits_for_a_target(first, self.config, self.editable)
+        else:
+            note = out_of_reach(first, [self.config], self.target, self.editable)
+        if note:
             warn(note)
         self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
 

@@ -738,6 +738,54 @@ def test_a_target_that_the_engineer_never_reaches_is_said_at_once():
         EngineerCurriculum("learnability", start, target=shared)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "steady",
+        "rising",
+        "reader",
+        "half-success",
+        "progress-share",
+        "schedule",
+        "ladder",
+        "target-only",
+        "warm-target",
+    ],
+)
+def test_an_engineer_that_turns_difficulties_only_towards_a_target_says_that_there_is_none(name):
+    start = Ships(ships={"light": Ship(), "heavy": Ship()})
+    with pytest.warns(
+        UserWarning, match=rf"^without a target, {name} turns no difficulty \(ships.\*.wind\): give target="
+    ) as told:
+        EngineerCurriculum(name, start)
+    assert (len(told), told[0].filename) == (1, __file__)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EngineerCurriculum(name, start, editable=["ships.*.share"])
+        EngineerCurriculum(name, start, target=start)
+        EngineerCurriculum(name, Tasks())
+
+
+@pytest.mark.parametrize("name", ["rules", "random", "uniform", "near-uniform", "learnability", "once", "fixed"])
+def test_other_engineers_do_without_a_target(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EngineerCurriculum(name, Ships(ships={"light": Ship(), "heavy": Ship()}))
+
+
+def test_without_a_target_data_is_drawn_evenly_where_nothing_rises():
+    curriculum = EngineerCurriculum("rising", Tasks(easy=Piece(share=0.5)), every=300)
+    for number in range(300):
+        curriculum.observe(Outcome(("easy", "middle", "hard")[number % 3], True, 1.0))
+    curriculum.next()
+    assert "learnt: success 1.00" in str(curriculum.proposals)
+    assert "; nothing rises, so all are drawn evenly" in str(curriculum.proposals)
+    harder = EngineerCurriculum("rules", Ships(ships={"light": Ship(), "heavy": Ship()}), every=1)
+    harder.observe(Outcome("light", True, 1.0))
+    harder.next()
+    assert "of the way to the hard end, as there is no target" in str(harder.proposals)
+
+
 def test_in_print_every_stage_is_a_line():
     curriculum = EngineerCurriculum(Stub(), Tasks(), every=30)
     fed(curriculum, 75)
