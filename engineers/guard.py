@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import eq
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,10 +13,11 @@ from pydantic import BaseModel
 from engineers.knobs import KnobError, changes, dump, find_knobs, validated
 from engineers.proposal import ConfigT, Proposal
 from engineers.report import StageRecord, trained_on
-from engineers.roles import shares_of, slices_in
+from engineers.roles import role_of, shares_of, slices_in
 
 WORKING_RATE = 0.5  # a slice works from this rate of the objective on
 
+Place = tuple[str, ...]  # of a slice in its config
 Feasible = Callable[[Any], object]
 """Checks whether a config can be drawn: returns None (or True) if so; a sentence, False or an exception if not."""
 
@@ -61,7 +64,10 @@ class Guard:
         objective: str = "success_rate",
     ) -> list[str]:
         """The same for a config that was read back: each proposed config is read once."""
-        refusals = _locked(config, current, editable)
+        before, after = _shares(current), _shares(config)
+        refusals = _exchanged(before, after) + _locked(config, current, editable, before.keys() ^ after.keys())
+        if after and not any(after.values()) and any(before.values()):
+            refusals.append("all shares are 0, so nothing would be drawn: give at least one slice a share above 0")
         if self.max_drop is not None:
             refusals += _dropped(config, current, history, self.max_drop, objective)
         if self.feasible is not None and not refusals:
@@ -97,14 +103,42 @@ def check(
     return Guard(feasible, max_drop).check(proposal, current, history, editable=editable, objective=objective)
 
 
-def _locked(config: BaseModel, current: BaseModel, editable: Sequence[str] | None) -> list[str]:
+def _shares(config: BaseModel) -> dict[Place, float]:
+    """The share of each slice, by the slice's place in the config."""
+    with suppress(KnobError):  # no knob is left in the config
+        knobs = find_knobs(config, ("*",))
+        return {knob.group: float(knob.value or 0) for knob in knobs if role_of(knob) == "share" and knob.group}
+    return {}
+
+
+def _exchanged(before: Collection[Place], after: Collection[Place]) -> list[str]:
+    """Slices are those of the first config: a new one has no results, and one that is gone could never come back."""
+    new = [repr(place[-1]) for place in after if place not in before]
+    gone = [repr(place[-1]) for place in before if place not in after]
+    told = []
+    if new:
+        there = ", ".join(place[-1] for place in before) or "none"
+        told.append(f"{_slices_are(new)} new: an engineer adds no slice (the config has {there})")
+    if gone:
+        told.append(
+            f"{_slices_are(gone)} gone: keep {'them, and give each' if gone[1:] else 'it, and give it'} a share of 0"
+        )
+    return told
+
+
+def _slices_are(names: Sequence[str]) -> str:
+    return f"slices {', '.join(names)} are" if names[1:] else f"slice {names[0]} is"
+
+
+def _locked(config: BaseModel, current: BaseModel, editable: Sequence[str] | None, besides: Set[Place]) -> list[str]:
+    """Changes of what is not editable, but for ``besides``: slices that one of the configs lacks."""
     knobs = find_knobs(current, editable)
     allowed = {knob.path for knob in knobs}
     patterns = dict.fromkeys(knob.pattern for knob in knobs)
     return [
         f"{'.'.join(path)} was changed from {old!r:.40} to {new!r:.40}, but only {', '.join(patterns)} may be"
         for path, old, new in changes(current, config)
-        if path not in allowed
+        if path not in allowed and not any(all(map(eq, path, place)) for place in besides)
     ]
 
 

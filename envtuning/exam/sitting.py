@@ -12,7 +12,6 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from engineers.engineer import Engineer
-from engineers.guard import Guard
 from engineers.proposal import Usage
 from engineers.registry import BACKENDS, PLAIN_ENGINEERS
 from engineers.roles import shares_in
@@ -157,7 +156,6 @@ def examined(
         target=config,
         every=answers,
         editable=["tasks.*.share"],
-        guard=Guard(feasible=unshared),
         max_questions=paper.decisions - 1,
         transcript=transcript,
         environment=ENVIRONMENT.format(tasks=family.tasks),
@@ -174,15 +172,6 @@ def examined(
 def config_type(tasks: int) -> type[BaseModel]:
     """A config of so many tasks, each with its share of the data; the session draws their questions."""
     return config_of({name: Task(TaskKnobs, lambda rng, knobs: ("", "")) for name in names_of(tasks)})
-
-
-def unshared(config: BaseModel) -> str | None:
-    """Why no stage can be trained on its shares; None if one can."""
-    shares = shares_in(config)
-    left_out = [name for name in shares_in(type(config)()) if name not in shares]
-    if left_out:
-        return f"{', '.join(left_out)} are left out: a share of 0 leaves a task without data"
-    return None if sum(shares.values()) else "all shares are 0"
 
 
 def halves(shown: Shown) -> tuple[Shown, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from pydantic import BaseModel, Field
 
 import engineers
 from engineers import Proposal
@@ -40,6 +41,54 @@ def test_a_locked_knob_is_refused(kitchen):
     (said,) = check(with_menu(kitchen, soup={"heat": 90.0}), kitchen, editable=["menu.*.share"])
     assert "menu.soup.heat" in said
     assert "only menu.*.share may be" in said
+
+
+class Part(BaseModel):
+    share: float = Field(1.0, ge=0.0, le=1.0, description="Weight of this part.")
+    wind: float = Field(0.1, ge=0.0, le=1.0, description="Strength of the wind.")
+
+
+class Parts(BaseModel):
+    parts: dict[str, Part] = Field(default_factory=dict, description="What is trained on.")
+
+
+def parts(**shares: float) -> Parts:
+    return Parts(parts={name: Part(share=share) for name, share in shares.items()})
+
+
+NEW = "slice 'c' is new: an engineer adds no slice (the config has a, b)"
+
+
+@pytest.mark.parametrize(
+    ("proposed", "said"),
+    [
+        (parts(a=1, b=1, c=1), NEW),
+        (parts(a=1), "slice 'b' is gone: keep it, and give it a share of 0"),
+        (parts(), "slices 'a', 'b' are gone: keep them, and give each a share of 0"),
+    ],
+)
+@pytest.mark.parametrize("editable", [None, ["parts.*.share"]])
+def test_a_slice_that_is_new_or_gone_is_refused_in_a_sentence(proposed, said, editable):
+    assert check(proposed, parts(a=1, b=1), editable=editable) == [said]
+
+
+def test_a_slice_with_another_name_is_new_and_the_old_one_is_gone():
+    said = check(parts(a=1, c=1), parts(a=1, b=1))
+    assert said == [NEW, "slice 'b' is gone: keep it, and give it a share of 0"]
+
+
+def test_what_is_new_beside_the_slices_is_refused_as_a_locked_knob(kitchen):
+    ovens = kitchen.model_copy(update={"ovens": [1, 2, 3]})
+    assert check(ovens, kitchen) == []
+    assert "ovens was changed" in check(ovens, kitchen, editable=["menu"])[0]
+
+
+def test_shares_that_are_all_0_are_refused_unless_they_were_before():
+    said = "all shares are 0, so nothing would be drawn: give at least one slice a share above 0"
+    assert check(parts(a=0, b=0), parts(a=1, b=0)) == [said]
+    assert check(parts(a=0, b=0), parts(a=0, b=0)) == []
+    assert check(parts(a=0, b=0.5), parts(a=1, b=0)) == []
+    assert check(Part(share=0, wind=0.1), Part()) == []  # a config that is one slice has no shares
 
 
 @pytest.mark.parametrize(
