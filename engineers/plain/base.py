@@ -56,7 +56,13 @@ class Design:
         """Give each of the target's slices its part of the data, and no data to the others; both mappings are by slice name.
 
         No slice of the target is given up for good: it keeps ``LEAST_PART`` of the data, so that later reports can still tell of it.
+        Raises ``KnobError`` if no part is above 0.
         """
+        if not any(part > 0 for part in parts.values()):
+            raise KnobError(
+                f"no part is above 0 (parts={dict(parts)}): give each slice its part, from rows that the report has (`results` is empty without "
+                "a validation, `training_results` without outcomes of training)"
+            )
         given = with_least(parts, min(LEAST_PART, LEAST_TOGETHER / max(len(parts), 1)))
         for piece in slices:
             if piece.share is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import engineers
+from envtuning import EngineerCurriculum, Outcome
 from mapf_frozenlake import LakeConfig
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,27 @@ def test_the_gentle_engineer_is_found_where_it_was_saved(monkeypatch, tmp_path, 
         assert (made.seed, made.guard.max_drop) == (1, 0.5)
     for name, options in (("gentle:make/0.1", {}), ("gentle:make", {"step": 0.1}), ("gentle:Gentle", {"step": 0.1})):
         assert engineers.make(name, **options).propose(example_report, config).config.slices[4].hole_ratio == 0.12
+
+
+def test_the_weak_engineer_divides_data_in_a_script_too(monkeypatch):
+    """There, a report has no validation: its results are those of training."""
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "own_engineer.md").read_text(), re.DOTALL)
+    place = next(place for place, block in enumerate(blocks) if "class Weak" in block)
+    names: dict[str, object] = {}
+    for block in blocks[: place + 1]:
+        exec(compile(block, "docs/own_engineer.md", "exec"), names)
+    start = LakeConfig(slices={3: {}, 4: {}, 5: {}}, num_agents=2)
+    curriculum = EngineerCurriculum(names["Weak"](), start, target=start, every=30)
+    found = []
+    for number in range(120):
+        size = "345"[number % 3]
+        curriculum.observe(Outcome(size, success := number % int(size) < 2 + number // 60, float(success)))
+        if (config := curriculum.next()) is not None:
+            found.append(tuple(one.share for one in config.slices.values()))
+    assert len(set(found)) >= 2
+    assert all(easy < hard for easy, _, hard in found)
+    assert curriculum.incidents == []
 
 
 def test_every_engineer_and_context_is_in_the_tables():

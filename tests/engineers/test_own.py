@@ -8,9 +8,11 @@ from types import ModuleType
 import pytest
 
 from engineers.engineer import Engineer
-from engineers.plain.base import PlainEngineer
+from engineers.knobs import KnobError, find_knobs
+from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.fixed import FixedEngineer
 from engineers.report import StageReport
+from engineers.roles import find_slices
 from engineers.shared import own
 from engineers.shared.own import (
     NotTrusted,
@@ -311,3 +313,16 @@ def test_a_fingerprint_is_that_of_the_files_that_a_name_names(tmp_path, monkeypa
     for name in ("rules", "openai/gpt-5-mini", "server/http://127.0.0.1:9/v1#m", "code_zipped:make", "code_never:make"):
         assert own.code_of(name) == ""
     assert "code_never" not in sys.modules  # nothing is imported for it
+
+
+@pytest.mark.parametrize("parts", [{}, {"soup": 0.0, "stew": 0.0}, {"soup": float("nan")}])
+def test_parts_of_which_none_is_above_0_are_no_division(kitchen, parts):
+    """They would leave every slice without data, with a reason that is not true."""
+    design, slices = Design(), find_slices(find_knobs(kitchen))
+    with pytest.raises(
+        KnobError, match=r"no part is above 0 \(parts=\{.*\}\): give each slice its part, .*training_results"
+    ):
+        design.share_out(slices, parts, dict.fromkeys(parts, "so"))
+    assert design.values == {}
+    design.share_out(slices, {"stew": 1.0}, {"stew": "all to it"})
+    assert list(design.values.values()) == [0.0, 1.0]
