@@ -50,10 +50,16 @@ class Engineer(ABC):
 
 
 def as_engineer(made: Any) -> Engineer:
-    """The engineer itself, with its tier as a ``Tier``. Raises ``TypeError`` for what does not derive from ``Engineer``."""
+    """The engineer itself, with its tier as a ``Tier``. Raises ``TypeError`` for what does not derive from ``Engineer``, or has no name."""
+    if isinstance(made, type) and issubclass(made, Engineer):
+        raise TypeError(
+            f"the class {made.__name__}, which is not an engineer itself: give an instance, {made.__name__}()"
+        )
     if not isinstance(made, Engineer):
         raise TypeError(f"a {type(made).__name__}, which is not an engineer: derive its class from engineers.Engineer")
     engineer: Engineer = made
+    if not isinstance(getattr(engineer, "name", None), str):
+        raise TypeError(f'a {type(made).__name__}, which has no name: write name = "…" in its class')
     if not isinstance(engineer.tier, Tier):  # a class may give the number alone
         if isinstance(engineer.tier, bool) or engineer.tier not in list(Tier):
             raise TypeError(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 from pydantic import ValidationError
 
 from engineers import CONTEXTS, Completion, Context, Proposal, StageReport, Usage
-from engineers.engineer import as_engineer
+from engineers.engineer import Engineer, as_engineer
 from engineers.human import HumanEngineer, make
 from engineers.model import chat
 from engineers.model.engineer import ModelEngineer
@@ -17,6 +18,7 @@ from engineers.plain.base import PlainEngineer
 from engineers.proposal import Change
 from engineers.report import FailureCase, Incident, SliceResult, StageRecord
 from engineers.tiers import Tier
+from envtuning import EngineerCurriculum
 
 SHOWN = {  # what each context shows beside environment, knobs and the current config
     "V1": {"failures": True},
@@ -189,6 +191,20 @@ def test_an_engineer_derives_from_the_contract():
 
     with pytest.raises(TypeError, match=r"a Own, which is not an engineer: derive its class from engineers.Engineer"):
         as_engineer(Own())
+
+
+def test_an_engineer_has_a_name_and_is_an_instance(kitchen):
+    class Own(Engineer):
+        def propose(self, report, current, editable=None):
+            raise NotImplementedError
+
+    for given, said in (
+        (Own(), 'a Own, which has no name: write name = "…" in its class'),
+        (Own, "the class Own, which is not an engineer itself: give an instance, Own()"),
+    ):
+        for taken in (as_engineer, lambda given: EngineerCurriculum(given, kitchen)):
+            with pytest.raises(TypeError, match=f"^{re.escape(said)}$"):
+                taken(given)
 
 
 def test_a_tier_may_be_given_as_its_number():
