@@ -109,7 +109,7 @@ class Tally(BaseModel):
     def observe(self, outcome: Outcome) -> None:
         """Count one finished episode. Raises ``ValueError`` for a score outside of 0 to 1."""
         if not 0 <= outcome.score <= 1:  # NaN too
-            raise ValueError(f"score={outcome.score}: give the score of an episode as a number from 0 to 1")
+            raise _no_score(outcome.score, outcome.slice)
         counts = self._counts(outcome.slice, outcome.repeat)
         counts.episodes += 1
         counts.successes += bool(outcome.success)
@@ -144,8 +144,9 @@ class Tally(BaseModel):
             raise ValueError(
                 f"{len(slices)} slices, {len(won)} successes, {len(points)} scores{told}: give one of each for every episode"
             )
-        if not np.all((points >= 0) & (points <= 1)):
-            raise ValueError(f"scores are from {points.min()} to {points.max()}: give numbers from 0 to 1")
+        if not np.all(fine := (points >= 0) & (points <= 1)):
+            first = int(np.argmin(fine))
+            raise _no_score(float(points[first]), str(slices[first]))
         names, place = _numbered(slices)
         # Without repeats, nothing is copied.
         parts = {False: ~again, True: again} if again.any() else {False: slice(None)}
@@ -260,6 +261,10 @@ def _joined_flags(given: Sequence[ArrayLike | None], like: Sequence[Any]) -> NDA
         return None
     filled = [np.zeros(len(one), bool) if flags is None else flags for flags, one in zip(given, like, strict=True)]
     return np.concatenate(filled, dtype=bool, casting="unsafe")
+
+
+def _no_score(score: float, slice_: str) -> ValueError:
+    return ValueError(f"score={score} in the slice {slice_!r}: give the score of an episode as a number from 0 to 1")
 
 
 def _objects(column: Sequence[Any] | NDArray[Any]) -> NDArray[np.object_]:

@@ -205,10 +205,11 @@ def test_counts_that_do_not_fit_together_are_refused(counts, said):
 
 @pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])
 def test_a_score_outside_of_0_to_1_is_refused(score):
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        Tally().observe(Outcome("a", False, score))
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        Tally().observe_many(["a", "b"], [True, False], [1.0, score])
+    said = f"score={score} in the slice 'b': give the score of an episode as a number from 0 to 1"
+    with pytest.raises(ValueError, match=said):
+        Tally().observe(Outcome("b", False, score))
+    with pytest.raises(ValueError, match=said):
+        Tally().observe_many(["a", "b", "c"], [True, False, True], [1.0, score, 1.0])
 
 
 def test_arrays_of_different_lengths_are_refused():
