@@ -57,7 +57,6 @@ class RLlibCurriculumCallback(RLlibCallback):
         super().__init__()
         self.curriculum, self.success_key, self.slice_of = curriculum, success_key, slice_of
         self._apply, self._by_reward = apply, ByReward()
-        self.begun = False  # whether the curriculum is known to be that of this training
         self.config: Config | None = None  # in force on every runner; None until the first swap
 
     @classmethod
@@ -147,15 +146,14 @@ class RLlibCurriculumCallback(RLlibCallback):
             self.swap(algorithm, config)
 
     def _raise_unless_of(self, iteration: int) -> None:
-        """At the first result: the curriculum has counted what the Algorithm has trained."""
+        """The curriculum has counted what the Algorithm has trained, also after a rollback in the middle of a training."""
         assert isinstance(self.curriculum, Curriculum)
         counted, trained = _iterations(self.curriculum), iteration - 1
-        if not self.begun and counted != trained:
+        if counted != trained:
             raise RunError(
                 f"this Algorithm has trained for {trained} iterations, and its curriculum has counted {counted}: call "
                 "RLlibCurriculumCallback.restore(algorithm, path) after restore_from_path(path), and give a new Algorithm a new curriculum"
             )
-        self.begun = True
         _set_iterations(self.curriculum, iteration)
 
     def on_episode_start(self, *, episode: Any, env_runner: Any, **_: Any) -> None:

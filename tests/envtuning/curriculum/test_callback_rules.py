@@ -110,7 +110,7 @@ class TestRLlib:
         one.on_train_result(algorithm=algorithm, result={"training_iteration": 1})
         assert runner.env.configs == ["easy"]  # one of the last two
         end("c", True)
-        one.on_train_result(algorithm=algorithm, result={"training_iteration": 1})
+        one.on_train_result(algorithm=algorithm, result={"training_iteration": 2})
         assert runner.env.configs == ["easy", "hard"]
         end("d", True)  # begun before the swap
         one.on_episode_start(episode=episode("e"), env_runner=runner)

@@ -329,6 +329,15 @@ def test_rllib_restores_into_a_new_algorithm_and_refuses_a_curriculum_of_another
     assert fresh.state_dict() == state
     again.train()
     assert fresh.stage == state["stage"] + 1
+    again.train()
+    again.restore_from_path(str(folder))  # a rollback in the middle of a training
+    with pytest.raises(RunError, match=r"for 2 iterations, and its curriculum has counted 4: .*Callback\.restore\("):
+        again.train()
+    again.restore_from_path(str(folder))
+    RLlibCurriculumCallback.restore(again, folder)
+    assert fresh.state_dict() == state
+    again.train()
+    assert fresh.stage == state["stage"] + 1
     with pytest.raises(
         RunError, match=r"for 0 iterations, and its curriculum has counted 2: .* give a new Algorithm a new "
     ):
