@@ -65,8 +65,8 @@ mutants: setup-dev ## Faults of one line that the tests should find, drawn at ra
 worlds: $(WORLDS)/.ready ## MiniGrid as a world, in an environment of its own: it brings another pygame
 	$(WORLDS)/bin/python -m pytest tests/envtuning/worlds/test_example_worlds.py $(PYTEST_ARGS)
 
-newest: $(NEWEST)/.ready ## The world and the texts on the newest Gymnasium, in an environment of its own: Ray asks for an older one
-	$(NEWEST)/bin/python -m pytest tests/world tests/text $(SPREAD) $(PYTEST_ARGS)
+newest: $(NEWEST)/.ready ## The world, the texts and the curricula on the newest Gymnasium, in an environment of its own: Ray asks for an older one
+	$(NEWEST)/bin/python -m pytest tests/world tests/text tests/envtuning/curriculum $(SPREAD) $(PYTEST_ARGS)
 
 lint: setup-dev ## Style and import order
 	$(BIN)/ruff check .
@@ -129,7 +129,7 @@ $(NEWEST)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(NEWEST)
 	grep -v "^gymnasium==" constraints.txt > $(NEWEST)/constraints.txt
 	$(NEWEST)/bin/python -m pip install -q --disable-pip-version-check -c $(NEWEST)/constraints.txt \
-		-e ".[render]" "gymnasium>=1.4,<1.5" pytest pytest-timeout pytest-xdist hypothesis
+		-e ".[render,sb3]" "gymnasium>=1.4,<1.5" pytest pytest-timeout pytest-xdist pytest-httpserver hypothesis
 	@touch $@
 
 $(VENV)/.tools-data: $(VENV)/.dev envtuning/worlds/bfcl/package.py
