@@ -426,6 +426,8 @@ class EngineerCurriculum(Curriculum):
         self._answered = [int(stage) for stage in state.get("answered", [-1] * len(self.proposals))]
         first, second = state["halves"]
         self._halves = [Arriving(Tally.model_validate(half)) for half in (first, second)]
+        if self.unit == "episodes":  # without those of slices that are gone
+            self._amount = sum(half.episodes for half in self._halves)
         self._open = None if state["open"] is None else _Question(StageReport.model_validate(state["open"]))
 
 

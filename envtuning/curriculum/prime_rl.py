@@ -7,7 +7,7 @@ fit the tasks and is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,8 +85,8 @@ class PrimeTaskSampler(Iterator[Any]):
     def state_dict(self) -> dict[str, Any]:
         return {"curriculum": self.curriculum.state_dict(), "rng": self._rng.bit_generator.state, "drawn": self._drawn}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.curriculum.load_state_dict(state_dict["curriculum"])
+    def load_state_dict(self, state_dict: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
+        self.curriculum.load_state_dict(state_dict["curriculum"], renamed)
         self._rng.bit_generator.state = state_dict["rng"]
         self._drawn = dict(state_dict["drawn"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -104,13 +104,13 @@ class RLlibCurriculumCallback(RLlibCallback):
         return folder
 
     @classmethod
-    def restore(cls, algorithm: Algorithm, path: str | Path) -> None:
-        """After ``restore_from_path(path)``: the curriculum goes on as it was when ``save`` wrote the folder.
+    def restore(cls, algorithm: Algorithm, path: str | Path, renamed: Mapping[str, str] | None = None) -> None:
+        """After ``restore_from_path(path)``: the curriculum goes on as it was when ``save`` wrote the folder. ``renamed`` maps slices.
 
         ``from_checkpoint(path)`` alone brings the curriculum, too, as RLlib has pickled it with its config.
         """
         curriculum = cls._curriculum_of(algorithm)
-        curriculum.load(Path(path) / STATE)
+        curriculum.load(Path(path) / STATE, renamed)
         _set_iterations(curriculum, algorithm.iteration)
         if curriculum.config is not None:
             cls.swap(algorithm, curriculum.config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,10 @@ class SB3CurriculumCallback(BaseCallback):
         self._old_episodes = OldEpisodes(0, reset_later=False)
         self._by_reward = ByReward()
 
-    def load(self, checkpoint: str | Path) -> None:
-        """Read the state that was written beside this checkpoint of SB3. Raises ``RunError`` if there is none."""
+    def load(self, checkpoint: str | Path, renamed: Mapping[str, str] | None = None) -> None:
+        """Read the state that was written beside this checkpoint of SB3. Raises ``RunError`` if there is none. ``renamed`` maps slices."""
         path = Path(checkpoint)
-        self.curriculum.load(beside(path.with_suffix("") if path.suffix == ".zip" else path))
+        self.curriculum.load(beside(path.with_suffix("") if path.suffix == ".zip" else path), renamed)
 
     def _init_callback(self) -> None:
         if self.checkpoints is not None:

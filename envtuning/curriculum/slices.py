@@ -39,23 +39,40 @@ class Slices:
         return rest[0] == rest[1] and all(math.isclose(parts[0][name], parts[1][name]) for name in parts[0])
 
 
-def adapted(state: Mapping[str, Any], config: BaseModel, renamed: Mapping[str, str]) -> dict[str, Any]:
+def adapted(state: Mapping[str, Any], config: BaseModel, renamed: Mapping[Any, Any]) -> dict[str, Any]:
     """A saved state for this config: slices that are new to it stay as the config has them, and those that are gone are dropped.
 
-    ``renamed`` maps old names to new ones. Warns of what is dropped.
+    ``renamed`` maps old names to new ones; lakes' may be numbers. Warns of what is dropped.
     """
     here, saved = Slices(config), state["slices"]
     if not isinstance(saved, list) or not all(isinstance(name, str) for name in saved):
         raise TypeError("slices is no list of names")
-    known = {old: renamed.get(old, old) for old in saved}
-    if strangers := sorted(renamed.keys() - known.keys()):
-        raise SpecError(f"renamed has {strangers[0]!r}, and the saved slices are {', '.join(known)}")
+    told = {str(old): str(new) for old, new in renamed.items()}
+    known: dict[str, str] = {old: told[old] if old in told else old for old in saved}
+    _raise_unless_mapped(told, known, here)
     gone = [old for old, new in known.items() if new not in here.names]
     if gone:
         warn(f"the saved state's slices {', '.join(gone)!r:.200} are not in the config: dropped")
     if all(old == new for old, new in known.items()) and set(known) == set(here.names):
         return dict(state)
     return _Change(config.model_dump(mode="json"), here, known).of(state)
+
+
+def _raise_unless_mapped(renamed: Mapping[str, str], known: Mapping[str, str], here: Slices) -> None:
+    """``renamed`` maps saved slices, each onto a slice of the config that no other one has."""
+    if renamed and not here.places:
+        raise SpecError(f"renamed={dict(renamed)}, and the config has no slices: leave `renamed` out")
+    for old, new in renamed.items():
+        if old not in known:
+            raise SpecError(f"renamed has {old!r}, and the saved slices are {', '.join(known)}")
+        if new not in here.names:
+            raise SpecError(
+                f"renamed maps {old!r} onto {new!r}, and the config has {', '.join(here.names)}: give one of these"
+            )
+        if len(both := [name for name, onto in known.items() if onto == new]) > 1:
+            raise SpecError(
+                f"the saved slices {' and '.join(both)} would both be {new!r}: give each a slice of its own"
+            )
 
 
 class _Change:

@@ -58,16 +58,22 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     TRL's data loader is one batch ahead. Replies to prompts that were drawn from an earlier config do not count: rows of our own
     prompts say their version; for others, the batch after a swap is left out.
 
-    The curriculum's state is in each checkpoint's ``trainer_state.json``. Training from a checkpoint continues with it.
+    The curriculum's state is in each checkpoint's ``trainer_state.json``. Training from a checkpoint continues with it; ``renamed``
+    maps names of its slices to those of the config.
 
     A data loader with workers reads a copy of the prompts, which follows a swap only if they have a ``source``. Without one, and
     under a trainer that pays replies in another process, the callback raises ``NotFollowed``.
     """
 
     def __init__(
-        self, prompts: Prompts, curriculum: Given, *, success: Callable[[float], bool] = lambda reward: reward >= 1
+        self,
+        prompts: Prompts,
+        curriculum: Given,
+        *,
+        success: Callable[[float], bool] = lambda reward: reward >= 1,
+        renamed: Mapping[str, str] | None = None,
     ) -> None:
-        self.prompts, self.success = prompts, success
+        self.prompts, self.success, self.renamed = prompts, success, renamed
         self.curriculum: Curriculum = as_curriculum(curriculum)
         self._paid: list[_Paid] = []  # since the last step
         self._behind = False  # whether the next batch was fetched before the last swap
@@ -150,7 +156,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
                     f"the checkpoint of step {state.global_step} has no state of a curriculum: train from one that was written with "
                     "this callback"
                 )
-            self.curriculum.load_state_dict(saved["attributes"]["curriculum"])
+            self.curriculum.load_state_dict(saved["attributes"]["curriculum"], self.renamed)
         self._paid.clear()
         if self.curriculum.config is not None:
             self.prompts.set_config(self.curriculum.config)

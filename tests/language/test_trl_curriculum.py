@@ -12,6 +12,7 @@ import pytest
 
 from engineers import Engineer, Proposal
 from envtuning import EngineerCurriculum
+from envtuning.curriculum.dataset_prompts import Part, Parts
 from envtuning.errors import RunError, SpecError
 from envtuning.worlds.text_prompts import TextPrompts
 from envtuning.worlds.text_world import Task, TaskKnobs, TextWorld
@@ -240,6 +241,20 @@ def test_rows_of_a_users_own_have_a_column_slice_and_the_batch_after_a_swap_is_l
     assert curriculum.report.training_results == []
     stepped(callback, [1.0] * 4, ["odd"] * 4)
     assert len(prompts.configs) == 2
+
+
+def test_slices_that_have_other_names_now_are_mapped_when_training_continues():
+    def curriculum(*names):
+        return EngineerCurriculum("uniform", Parts(slices={name: Part() for name in names}), every=100)
+
+    before = curriculum("odd", "equal")
+    before.observe_many(["odd", "equal", "equal"], [True, True, False])
+    callback = callbacks.TRLCurriculumCallback(Config(), curriculum("odd", "even"), renamed={"equal": "even"})
+    callback.rewards(lambda **columns: [])
+    saved = {"TRLCurriculumCallback": {"attributes": {"curriculum": before.state_dict()}}}
+    callback.on_train_begin(SimpleNamespace(), SimpleNamespace(global_step=3, stateful_callbacks=saved), None)
+    found = callback.curriculum.report.training_results
+    assert {row.name: row.episodes for row in found} == {"odd": 1, "even": 2}
 
 
 def test_the_end_of_training_says_that_the_engineer_was_never_asked():

@@ -123,6 +123,19 @@ class TestRLlib:
         end("f", True)
         assert len(runner.curriculum_notes.ended) == 1
 
+    def test_slices_that_have_other_names_now_are_mapped(self, callback, tmp_path):
+        import mapf_frozenlake as mfl
+        from envtuning import Pools
+
+        def sampler(*sizes):
+            return Pools(mfl.LakeConfig(slices={size: {"share": size / 10} for size in sizes}, num_agents=1))
+
+        sampler(3, 4).save(tmp_path / "curriculum.json")
+        algorithm = self.algorithm(one := callback(sampler(3, 5)))
+        algorithm.iteration = 1
+        callback.restore(algorithm, tmp_path, renamed={"4": "5"})
+        assert one.config.slices[5].share == 0.4
+
     def test_an_episode_without_words_of_success_is_one_by_its_reward(self, callback):
         from envtuning import Ladder
 

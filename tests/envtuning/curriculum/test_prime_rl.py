@@ -125,6 +125,16 @@ def test_other_edits_than_shares_are_refused():
     )
 
 
+def test_slices_that_have_other_names_now_are_mapped():
+    before = sampler("learnability", every=12)
+    before.observe(group(next(before), 1.0, 0.0, 1.0, 0.0))
+    named = mfl.LakeConfig(slices={3: {}, 5: {}}, num_agents=2)
+    after = PrimeTaskSampler(EngineerCurriculum("learnability", named, target=named, every=12), tasks(3, 5))
+    after.load_state_dict(before.state_dict(), renamed={"4": "5"})
+    [row] = after.curriculum.report.training_results
+    assert (row.name in "35", row.episodes) == (True, 4)
+
+
 def test_tasks_that_cannot_be_sampled_are_refused():
     curriculum = EngineerCurriculum(Small(), CONFIG)
     for given, said in (

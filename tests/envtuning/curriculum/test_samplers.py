@@ -154,6 +154,60 @@ def test_wrong_arguments_are_told():
             made()
 
 
+def test_a_saved_slice_is_mapped_onto_a_slice_of_the_config_that_no_other_one_has():
+    state = Pools(tasks(*NAMES)).state_dict()
+    for names, renamed, said in (
+        (
+            ("half", "known"),
+            {"dead": "half"},
+            "slices dead and half would both be 'half': give each a slice of its own",
+        ),
+        (
+            NAMES,
+            {"dead": "banana"},
+            "maps 'dead' onto 'banana', and the config has dead, half, known: give one of these",
+        ),
+    ):
+        with pytest.raises(SpecError, match=said):
+            Pools(tasks(*names)).load_state_dict(state, renamed=renamed)
+    swapped = Pools(tasks(*NAMES))
+    swapped.load_state_dict(state, renamed={"dead": "half", "half": "dead"})
+    assert swapped.version == 0
+
+
+def test_onto_a_config_without_slices_nothing_is_mapped():
+    class Whole(BaseModel):
+        holes: float = Field(0.5, ge=0.0, le=1.0)
+
+    before = EngineerCurriculum(Stub(), Whole())
+    with pytest.raises(SpecError, match="the config has no slices: leave `renamed` out"):
+        EngineerCurriculum(Stub(), Whole()).load_state_dict(before.state_dict(), renamed={"a": "all"})
+
+
+@pytest.mark.parametrize("renamed", [{4: 5}, {"4": "5"}])
+def test_the_slices_of_lakes_may_be_mapped_by_numbers(renamed):
+    def lakes(*sizes: int):
+        return mfl.LakeConfig(slices={size: {"share": size / 10} for size in sizes}, num_agents=2)
+
+    before, after = EngineerCurriculum(Stub(), lakes(3, 4)), EngineerCurriculum(Stub(), lakes(3, 5))
+    before.observe_many(["3", "4", "4"], [True, True, False])
+    after.load_state_dict(before.state_dict(), renamed=renamed)
+    assert {row.name: row.episodes for row in after.report.training_results} == {"3": 1, "5": 2}
+    assert after.config.slices[5].share == 0.4
+
+
+def test_the_next_question_waits_for_the_episodes_of_the_slices_that_are_left():
+    class Whole(BaseModel):
+        holes: float = Field(0.5, ge=0.0, le=1.0)
+
+    for before, names, left in ((tasks("one", "two"), ["one"] * 3 + ["two"] * 7, 7), (Whole(), ["all"] * 10, 0)):
+        saved, after = (EngineerCurriculum(Stub(), config, every=30) for config in (before, tasks("two", "three")))
+        saved.observe_many(names, [True] * 10)
+        with pytest.warns(UserWarning, match="are not in the config: dropped"):
+            after.load_state_dict(saved.state_dict())
+        assert after.report.cost == {"episodes": left}
+
+
 def test_renaming_what_is_not_there_is_refused(tmp_path):
     sampler = Pools(tasks(*NAMES))
     sampler.save(tmp_path / "state.json")

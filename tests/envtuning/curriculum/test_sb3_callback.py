@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNorm
 
 import engineers
 import mapf_frozenlake as mfl
-from envtuning import CurriculumEnv, CurriculumVectorEnv, EngineerCurriculum, Ladder, SB3CurriculumCallback
+from envtuning import CurriculumEnv, CurriculumVectorEnv, EngineerCurriculum, Ladder, Pools, SB3CurriculumCallback
 from envtuning.curriculum.apply import apply_config
 
 EASY = mfl.LakeConfig.single(3, num_agents=1, hole_ratio=0.0, horizon=4)
@@ -41,6 +41,16 @@ def learn(envs, curriculum, steps=64, **options):
     callback = SB3CurriculumCallback(curriculum, **options)
     model.learn(steps, callback=callback)
     return callback
+
+
+def test_slices_that_have_other_names_now_are_mapped(tmp_path):
+    def sampler(*sizes):
+        return Pools(mfl.LakeConfig(slices={size: {"share": size / 10} for size in sizes}, num_agents=1))
+
+    sampler(3, 4).save(tmp_path / "model_8_steps.curriculum.json")
+    callback = SB3CurriculumCallback(sampler(3, 5))
+    callback.load(tmp_path / "model_8_steps.zip", renamed={"4": "5"})
+    assert callback.curriculum.config.slices[5].share == 0.4
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
