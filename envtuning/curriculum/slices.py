@@ -48,7 +48,7 @@ def adapted(state: Mapping[str, Any], config: BaseModel, renamed: Mapping[Any, A
     if not isinstance(saved, list) or not all(isinstance(name, str) for name in saved):
         raise TypeError("slices is no list of names")
     told = {str(old): str(new) for old, new in renamed.items()}
-    known: dict[str, str] = {old: told[old] if old in told else old for old in saved}
+    known = {old: told.get(old, old) for old in map(str, saved)}
     _raise_unless_mapped(told, known, here)
     gone = [old for old, new in known.items() if new not in here.names]
     if gone:
