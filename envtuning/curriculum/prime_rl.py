@@ -11,20 +11,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from engineers.knobs import changes, find_knobs
 from engineers.roles import find_slices, shares_in
-from envtuning.curriculum.curriculum import Config, Curriculum
+from envtuning.curriculum.curriculum import Config, Curriculum, as_curriculum
 from envtuning.curriculum.slices import Slices
 from envtuning.errors import SpecError
 from envtuning.outcomes import Outcome
+
+LOST = 3  # later groups of a task, after which one is taken for lost: prime-rl does not report groups that it has cancelled
 
 
 class PrimeTaskSampler(Iterator[Any]):
     """Draws a slice by the shares of ``curriculum.config``, and a task of that slice; reports each rollout's reward.
 
     ``slice_of`` names a task's slice (``mapf-lake``'s tasks have it in their data). The score is the reward, cut to 0 to 1; a
-    rollout is a success if ``success(reward)``. A group of a task that was drawn under an earlier config does not count.
+    rollout is a success if ``success(reward)``. A group whose task was drawn under an earlier config does not count. A group does not say
+    which draw of its task it is: so no group of a task counts while one of an earlier config is under way, until three later ones have come.
     """
 
     def __init__(
@@ -36,21 +40,31 @@ class PrimeTaskSampler(Iterator[Any]):
         success: Callable[[float], bool] = lambda reward: reward >= 1,
         seed: int = 0,
     ) -> None:
-        if not isinstance(tasks, Sequence) or not tasks:
-            raise SpecError("PrimeTaskSampler needs a finite taskset with a task at least: for mapf-lake, set tasks=N")
-        self.curriculum, self.success = curriculum, success
+        if not isinstance(tasks, Sequence):
+            raise SpecError(
+                f"PrimeTaskSampler needs a finite list of tasks, and this is a {type(tasks).__name__}: give list(tasks), for mapf-lake with tasks=N"
+            )
+        if not tasks:
+            raise SpecError("PrimeTaskSampler needs a task at least: for mapf-lake, set tasks=N")
+        self.curriculum, self.success = as_curriculum(curriculum), success
+        if not isinstance(self.curriculum.config, BaseModel):
+            raise SpecError(
+                f"a {type(self.curriculum).__name__} has no shares by which tasks are drawn: give an EngineerCurriculum, or a sampler such as "
+                "Learnability"
+            )
         self.slices: dict[str, str] = {task.key: slice_of(task) for task in tasks}
         if len(self.slices) < len(tasks):
             raise SpecError("two tasks have one key: give every task of the set a key of its own")
         self.tasks: dict[str, list[Any]] = {}
         for task in tasks:
             self.tasks.setdefault(slice_of(task), []).append(task)
-        known = Slices(curriculum.config)
+        known = Slices(self.curriculum.config)
         known.raise_unless_known(self.tasks)
-        self._first = curriculum.config
+        self._first = self.curriculum.config
         self._rng = np.random.default_rng(seed)
-        self._drawn: dict[str, int] = {}  # by task: the version of the config that it was drawn under last
-        curriculum.attach(self._raise_unless_shares_alone)
+        self._drawn: dict[str, list[int]] = {}  # by task: the versions of the configs of its draws that are under way
+        self._late: dict[str, int] = {}  # by task: groups that may have come before one of an earlier config
+        self.curriculum.attach(self._raise_unless_shares_alone)
 
     def _raise_unless_shares_alone(self, config: Config) -> None:
         pieces = find_slices(find_knobs(config, ("*",)))
@@ -69,26 +83,45 @@ class PrimeTaskSampler(Iterator[Any]):
         weights = np.array([parts[name] for name in names])
         tasks = self.tasks[names[self._rng.choice(len(names), p=weights / weights.sum())]]
         task = tasks[self._rng.integers(len(tasks))]
-        self._drawn[task.key] = self.curriculum.version
+        self._drawn.setdefault(task.key, []).append(self.curriculum.version)
         return task
 
     def observe(self, group: Sequence[Any]) -> None:
         """Count a finished group, and take the curriculum's next config if it is time."""
         key = group[0].task.key
-        if self._drawn.get(key) == self.curriculum.version:
+        if self._is_of_config_in_force(key):
             for number, trace in enumerate(_counted(group)):
                 success, score = bool(self.success(trace.reward)), min(max(float(trace.reward), 0.0), 1.0)
                 self.curriculum.observe(Outcome(self.slices[key], success, score, further=number > 0))
         self.curriculum.advance(iterations=1)
         self.curriculum.next()
 
+    def _is_of_config_in_force(self, key: str) -> bool:
+        """Of a task whose group has come. If it is out several times, its latest draw is taken for that of this group."""
+        drawn, late, now = self._drawn.pop(key, []), self._late.pop(key, 0), self.curriculum.version
+        if not drawn:
+            return False
+        earliest, latest = drawn[0], drawn.pop()
+        late += earliest != now == latest
+        if late == LOST:
+            drawn, late = [version for version in drawn if version == now], 0
+        if drawn:
+            self._drawn[key], self._late[key] = drawn, late
+        return earliest == now
+
     def state_dict(self) -> dict[str, Any]:
-        return {"curriculum": self.curriculum.state_dict(), "rng": self._rng.bit_generator.state, "drawn": self._drawn}
+        return {
+            "curriculum": self.curriculum.state_dict(),
+            "rng": self._rng.bit_generator.state,
+            "drawn": {key: list(versions) for key, versions in self._drawn.items()},
+            "late": dict(self._late),
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
         self.curriculum.load_state_dict(state_dict["curriculum"], renamed)
         self._rng.bit_generator.state = state_dict["rng"]
-        self._drawn = dict(state_dict["drawn"])
+        self._drawn = {key: list(versions) for key, versions in state_dict["drawn"].items() if key in self.slices}
+        self._late = dict(state_dict["late"])
 
     def metrics(self) -> dict[str, float]:
         return self.curriculum.metrics()

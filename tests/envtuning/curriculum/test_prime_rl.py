@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
@@ -14,6 +16,7 @@ from engineers import Engineer, Proposal
 from envtuning import EngineerCurriculum
 from envtuning.curriculum.prime_rl import PrimeTaskSampler
 from envtuning.errors import SpecError
+from mapf_frozenlake.text.trl import prompt_row
 
 CONFIG = mfl.LakeConfig(slices={3: {}, 4: {}}, num_agents=2)
 
@@ -24,6 +27,19 @@ def tasks(*sizes: int) -> list[Any]:
         for size in sizes
         for board in range(10)
     ]
+
+
+def lake_tasks() -> list[Any]:
+    """The finite taskset of ``mapf-lake``, or where verifiers is not installed, tasks with its keys."""
+    if find_spec("verifiers") is None:
+        told = [prompt_row(instance, CONFIG.reward)["metadata"] for instance in mfl.generate(CONFIG, n=20, seed=0)]
+        return [
+            SimpleNamespace(key=f"digest/{row['slice']}/{board}", data=SimpleNamespace(**row))
+            for board, row in enumerate(told)
+        ]
+    from mapf_lake import LakeTaskset, LakeTasksetConfig
+
+    return list(LakeTaskset(LakeTasksetConfig(lake=CONFIG, tasks=20)).load())
 
 
 def group(task: Any, *rewards: float, **trace: Any) -> list[Any]:
@@ -68,21 +84,120 @@ def test_tasks_are_drawn_by_the_shares_and_groups_are_counted_exactly():
 
 def test_errors_other_agents_and_tasks_that_were_drawn_before_the_swap_do_not_count():
     one = sampler(Small(), every=4)
-    old, first = next(one), next(one)
-    while first.key == old.key:
-        first = next(one)
-    one.observe(group(first, 1.0, 1.0, has_error=True))
-    one.observe(group(first, 1.0, 1.0, agent=SimpleNamespace(trainable=False)))
-    one.observe(group(first, 1.0, 1.0, num_turns=0))
-    failed = group(first, 1.0, 1.0, num_turns=2)
+    old = next(one)
+    one.observe(group(another(one, old), 1.0, 1.0, has_error=True))
+    one.observe(group(another(one, old), 1.0, 1.0, agent=SimpleNamespace(trainable=False)))
+    one.observe(group(another(one, old), 1.0, 1.0, num_turns=0))
+    failed = group(another(one, old), 1.0, 1.0, num_turns=2)
     for episode in failed:
         episode.ok = False
     one.observe(failed)
     assert one.curriculum.report.training_results == []
-    one.observe(group(first, 1.0, 0.0, 1.0, 0.0))
+    one.observe(group(another(one, old), 1.0, 0.0, 1.0, 0.0))
     assert one.curriculum.version == 1
     one.observe(group(old, 1.0, 1.0, 1.0))
     assert one.curriculum.report.training_results == []
+
+
+def another(one: PrimeTaskSampler, task: Any) -> Any:
+    while (drawn := next(one)).key == task.key:
+        pass
+    return drawn
+
+
+def swapped_while_out() -> tuple[PrimeTaskSampler, Any]:
+    """A sampler, and a task that is out twice: drawn under the first config, and again under the next."""
+    one = sampler(Small(), every=4)
+    old = next(one)
+    one.observe(group(another(one, old), 1.0, 0.0, 1.0, 0.0))
+    assert one.curriculum.version == 1
+    one.curriculum.every = 1_000
+    until(one, old)
+    return one, old
+
+
+def until(one: PrimeTaskSampler, task: Any) -> None:
+    """Draw until the task is drawn, and no other is out for long."""
+    while (drawn := next(one)).key != task.key:
+        one.observe(group(drawn, 0.0, has_error=True))
+
+
+def counted(one: PrimeTaskSampler) -> int:
+    return sum(row.episodes for row in one.curriculum.report.training_results)
+
+
+def test_a_group_of_an_earlier_config_does_not_count_if_its_task_was_drawn_again_whichever_comes_first():
+    one, task = swapped_while_out()
+    one.observe(group(task, 1.0, 1.0))
+    one.observe(group(task, 0.0, 0.0))
+    assert counted(one) == 0
+    until(one, task)
+    one.observe(group(task, 1.0, 1.0))
+    assert counted(one) == 2
+
+
+def test_a_group_that_never_comes_does_not_stop_its_task_from_counting_for_ever():
+    one, task = swapped_while_out()
+    for _ in range(3):
+        one.observe(group(task, 1.0, 1.0))
+        assert counted(one) == 0
+        until(one, task)
+    one.observe(group(task, 1.0, 1.0))
+    assert counted(one) == 2
+
+
+class Orchestrator:
+    """Keeps some groups under way, which end in another order than they began."""
+
+    def __init__(self, under_way: int = 6) -> None:
+        self.under_way, self.out, self.rng = under_way, list[Any](), np.random.default_rng(0)
+
+    def play(self, one: PrimeTaskSampler, rounds: int) -> list[str]:
+        keys = []
+        for _ in range(rounds):
+            while len(self.out) < self.under_way:
+                self.out.append(next(one))
+                keys.append(self.out[-1].key)
+            task = self.out.pop(int(self.rng.integers(len(self.out))))
+            rate = {"3": 0.8, "4": 0.4}[task.data.slice]
+            one.observe(group(task, *(float(self.rng.random() < rate) for _ in range(4))))
+        return keys
+
+
+def of_lakes(engineer: str) -> PrimeTaskSampler:
+    start, target = (
+        CONFIG.model_copy(update={"slices": {size: part.model_copy(update={"share": share}) for (size, part), share in zip(CONFIG.slices.items(), shares, strict=True)}})
+        for shares in ((0.9, 0.1), (0.2, 0.8))
+    )  # fmt: skip
+    return PrimeTaskSampler(
+        EngineerCurriculum(engineer, start, target=target, every=60, editable=["slices.*.share"]), lake_tasks()
+    )
+
+
+@pytest.mark.parametrize("engineer", ["rules", "learnability"])
+def test_an_engineer_makes_three_configs_and_goes_on_from_a_checkpoint_as_without_the_break(engineer):
+    whole, part = of_lakes(engineer), of_lakes(engineer)
+    together, before = Orchestrator(), Orchestrator()
+    keys = together.play(whole, 300)
+    begun = before.play(part, 137)
+    state = json.loads(json.dumps(part.state_dict()))
+    del part
+    after = of_lakes(engineer)
+    after.load_state_dict(state)
+    assert begun + before.play(after, 163) == keys
+    assert after.state_dict() == whole.state_dict()
+    assert len({one.config.model_dump_json() for one in whole.curriculum.proposals}) >= 3
+    assert whole.curriculum.incidents == []
+
+
+def test_after_a_kill_with_groups_under_way_training_goes_on():
+    part = of_lakes("rules")
+    Orchestrator().play(part, 100)
+    after = of_lakes("rules")
+    after.load_state_dict(json.loads(json.dumps(part.state_dict())))
+    stage = after.curriculum.stage
+    Orchestrator().play(after, 200)
+    assert after.curriculum.stage > stage + 3
 
 
 def test_after_loading_it_draws_and_decides_as_without_the_break():
@@ -138,10 +253,23 @@ def test_slices_that_have_other_names_now_are_mapped():
 def test_tasks_that_cannot_be_sampled_are_refused():
     curriculum = EngineerCurriculum(Small(), CONFIG)
     for given, said in (
-        (iter(tasks(3)), "needs a finite taskset"),
-        ([], "needs a finite taskset"),
+        (iter(tasks(3)), r"and this is a list_iterator: give list\(tasks\), for mapf-lake with tasks=N"),
+        ([], "needs a task at least"),
         (tasks(3) * 2, "two tasks have one key"),
         (tasks(3, 6), "slice '6', and the config has 3, 4"),
     ):
         with pytest.raises(SpecError, match=said):
             PrimeTaskSampler(curriculum, given)
+
+
+def test_what_has_no_shares_is_no_curriculum_here():
+    for given, said in (
+        (
+            lambda success: None,
+            "a FunctionCurriculum has no shares by which tasks are drawn: give an EngineerCurriculum",
+        ),
+        ("rules", "curriculum is a str: give a Ladder, an EngineerCurriculum"),
+        (Small(), r"Small is an engineer, not a curriculum: give EngineerCurriculum\(engineer, config\)"),
+    ):
+        with pytest.raises(SpecError, match=said):
+            PrimeTaskSampler(given, tasks(3, 4))
