@@ -40,6 +40,11 @@ def protect(secret: str | None) -> None:
         _protected.add(secret.strip())
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether an option or a variable of this name holds a secret, such as ``api_key``."""
+    return any(word.endswith(SECRET_NAMES) for word in name.upper().split("_"))
+
+
 def redact(text: str) -> str:
     """The text without protected values, values of environment variables named like secrets, and key-shaped words."""
     for secret in sorted(_protected | _from_environment(), key=len, reverse=True):
@@ -84,7 +89,5 @@ def _top_folders() -> frozenset[str]:
 
 def _from_environment() -> set[str]:
     return {
-        value.strip()
-        for name, value in os.environ.items()
-        if len(value.strip()) >= MIN_LENGTH and any(word.endswith(SECRET_NAMES) for word in name.upper().split("_"))
+        value.strip() for name, value in os.environ.items() if len(value.strip()) >= MIN_LENGTH and is_secret_name(name)
     }

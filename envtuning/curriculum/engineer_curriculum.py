@@ -26,7 +26,7 @@ from engineers.model.engineer import ModelEngineer
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange, read_transcript
 from engineers.proposal import Proposal, Usage
-from engineers.redaction import redact
+from engineers.redaction import is_secret_name, redact
 from engineers.registry import TIMED
 from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, shares_in, shares_of
@@ -115,6 +115,7 @@ class EngineerCurriculum(Curriculum):
         self._looked = False  # at the slices of the first episodes
         self._told_of_end = False  # of a training in which nothing was asked
         self._open: _Question | None = None
+        self._left_out: list[str] = []  # options that the original of this copy has: its keys
 
     def _meet_engineer(self, max_questions: int | None) -> None:
         """Refuse one that could not be asked, and warn of one that cannot reach the target."""
@@ -259,6 +260,7 @@ class EngineerCurriculum(Curriculum):
             self._questions += 1
         question = self._open
         if not question.begun:
+            self._warn_of_keys_left_out()
             question.begin(self._ask, background=self.background)
         if question.answer is None:
             return None
@@ -364,8 +366,22 @@ class EngineerCurriculum(Curriculum):
         self._fits = fits
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a copy or a pickle, which belongs to no trainer yet: ``fits`` would bring the live environments along."""
-        return vars(self) | {"_fits": None}
+        """For a copy or a pickle, which belongs to no trainer yet: ``fits`` would bring the live environments along.
+
+        It never holds a key, either: trainers write pickles into their checkpoints.
+        """
+        secret = {name: None for name, value in self.options.items() if value is not None and is_secret_name(name)}
+        kept = {"options": self.options | secret, "_left_out": [*self._left_out, *secret]}
+        return vars(self) | {"_fits": None} | kept
+
+    def _warn_of_keys_left_out(self) -> None:
+        missing = [name for name in self._left_out if self.options[name] is None]
+        self._left_out = []
+        if missing:
+            warn(
+                f"this copy of the {type(self).__name__} has no {' and no '.join(missing)}, as copies and pickles never hold a key: the engineer "
+                f"looks for it in the environment, unless you set curriculum.options[{missing[0]!r}]"
+            )
 
     def _whole_guard(self) -> Guard:
         """The given guard, and the trainer's own refusal of configs that do not fit its environments."""

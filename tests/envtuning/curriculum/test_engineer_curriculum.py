@@ -893,6 +893,40 @@ def test_a_damaged_state_is_refused_with_its_file(tmp_path):
             EngineerCurriculum(Stub(), Tasks()).load(file)
 
 
+class Keyed(Stub):
+    """An engineer of one's own that wants a key, and may get one from the environment."""
+
+    name = "keyed"
+
+    def __init__(self, seed: int = 0, api_key: str | None = None, max_tokens: int = 5) -> None:
+        super().__init__()
+        seen.append((api_key, max_tokens))
+
+
+seen: list[tuple[str | None, int]] = []
+
+
+def test_a_pickle_holds_no_key_and_says_so_before_it_asks():
+    curriculum = EngineerCurriculum(f"{__name__}:Keyed", Tasks(), every=30, api_key="planted-5d2a-key", max_tokens=7)
+    written = pickle.dumps(curriculum)
+    assert b"planted" not in written
+    copy = pickle.loads(pickle.dumps(pickle.loads(written)))
+    with pytest.warns(
+        UserWarning, match=r"EngineerCurriculum has no api_key, .* set curriculum.options\['api_key'\]"
+    ) as told:
+        fed(copy, 60)
+    assert len(told) == 1
+    assert seen[-1] == (None, 7)
+    with_one = pickle.loads(written)
+    with_one.options["api_key"] = "mine"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fed(with_one, 30)
+        assert seen[-1] == ("mine", 7)
+        fed(curriculum, 30)
+    assert seen[-1] == ("planted-5d2a-key", 7)
+
+
 def test_an_environment_trains_under_an_engineer():
     import gymnasium as gym
 
