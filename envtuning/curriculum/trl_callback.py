@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 from engineers.roles import WHOLE
 from engineers.shared.extras import needs
+from envtuning.curriculum.apply import apply_config
 from envtuning.curriculum.curriculum import Curriculum, as_curriculum
-from envtuning.curriculum.wrappers import Given
+from envtuning.curriculum.wrappers import Given, attached
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome, further_replies
 
@@ -158,6 +159,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
                 )
             self.curriculum.load_state_dict(saved["attributes"]["curriculum"], self.renamed)
         self._paid.clear()
+        attached(self.curriculum, self.prompts, apply_config)
         if self.curriculum.config is not None:
             self.prompts.set_config(self.curriculum.config)
 

@@ -48,10 +48,14 @@ class TextPrompts:
 
     def set_config(self, config: Any) -> None:
         """Use this config from now on. Raises ``InfeasibleConfig``."""
-        self.world.check(config)
+        self.raise_unless_fits(config)
         self.version += config != self.config
         self.config = config
         self.blocks.cache_clear()
+
+    def raise_unless_fits(self, config: Any) -> None:
+        """Raises ``InfeasibleConfig`` for a config of which no questions can be made."""
+        self.world.check(config)
 
     def get_config(self) -> Any:
         return self.config

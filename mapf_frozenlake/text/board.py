@@ -29,6 +29,14 @@ _CELL = re.compile(r"\((\d{1,4}), (\d{1,4})\)")
 _SHORT = re.compile(r"\bLake (\d{1,4}) (\d{1,4}):((?: [A-Za-z])+);((?: \d{1,4})+)")
 
 
+def raise_unless_lettered(num_agents: int, style: TextStyle) -> None:
+    """Raises ``LakeError`` if the style has too few letters for the agents."""
+    if style in ("paper", "short") and num_agents > MAX_LETTERED_AGENTS:
+        raise LakeError(
+            f"{num_agents} agents: style={style!r} has letters for {MAX_LETTERED_AGENTS}; use style='coordinates'"
+        )
+
+
 def to_text(instance: Instance, style: TextStyle = "paper") -> str:
     """The instance in words; ``from_text`` reads it back, except for certified facts.
 
@@ -36,10 +44,7 @@ def to_text(instance: Instance, style: TextStyle = "paper") -> str:
     ``"coordinates"``: sides, holes and the same sentences.
     ``"short"``: one line for small models: sides, the letters row by row, then each agent's start and goal.
     """
-    if style in ("paper", "short") and instance.num_agents > MAX_LETTERED_AGENTS:
-        raise LakeError(
-            f"{instance.num_agents} agents: style={style!r} has letters for {MAX_LETTERED_AGENTS}; use style='coordinates'"
-        )
+    raise_unless_lettered(instance.num_agents, style)
     if style == "short":
         return _short(instance)
     if style == "paper":

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig, RewardName
 from mapf_frozenlake.config_versions import ConfigFile, ConfigVersions
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.generator.generate import Exclude, excluded_keys, generate
+from mapf_frozenlake.generator.generate import Exclude, check_config, excluded_keys, generate
 from mapf_frozenlake.judge import judge
-from mapf_frozenlake.text.board import TextStyle, from_text, to_text
+from mapf_frozenlake.text.board import TextStyle, from_text, raise_unless_lettered, to_text
 from mapf_frozenlake.text.plan import parse_plan
 from mapf_frozenlake.text.prompts import plan_prompt, turns_prompt
 from mapf_frozenlake.text.rewards import plan_reward
@@ -134,6 +134,11 @@ class LakePrompts:
     def set_config(self, config: LakeConfig) -> None:
         """Use this config from now on."""
         self._versions.put(config)
+
+    def raise_unless_fits(self, config: LakeConfig) -> None:
+        """Raises ``LakeError`` for a config whose boards cannot be drawn, or not written in this style."""
+        raise_unless_lettered(config.max_agents, self.style)
+        check_config(config, exclude=self._excluded)
 
     def get_config(self) -> LakeConfig:
         return self._versions.in_force()[1]

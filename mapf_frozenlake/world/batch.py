@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.generator.generate import check_config, excluded_keys
 from mapf_frozenlake.generator.pool import InstancePool
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.threads import thread_count
@@ -31,6 +33,12 @@ _INT64 = np.dtype(np.int64)
 MOST_ENVS = 10_000_000
 _NOBODY = np.zeros(0, np.bool_)
 Instances = Instance | InstanceSet | Sequence[Instance]
+
+
+@lru_cache(maxsize=64)
+def _raise_unless_drawable(config: LakeConfig, certify: Certificate | None, excluded: bytes) -> None:
+    """Many batches of one lake ask about the same config: each is tried once."""
+    check_config(config, certify=certify, exclude=np.frombuffer(excluded, np.uint64))
 
 
 def _flat(observation: NDArray) -> NDArray:
@@ -161,7 +169,13 @@ class LakeBatch(LakeView):
         return self._config
 
     def raise_unless_fits(self, config: LakeConfig) -> None:
-        """Raises ``LakeError`` for a config whose boards or agent counts exceed the spaces."""
+        """Raises ``LakeError`` for a config whose boards or agent counts exceed the spaces, or whose boards cannot be drawn."""
+        self._raise_unless_room(config)
+        if self._instance is None:
+            excluded = excluded_keys(self._pool_options["exclude"]).tobytes()
+            _raise_unless_drawable(config, self._pool_options["certify"], excluded)
+
+    def _raise_unless_room(self, config: LakeConfig) -> None:
         if config.max_size > self.max_size:
             raise LakeError(
                 f"a config of size {config.max_size} is beyond max_size={self.max_size}: "
@@ -175,7 +189,7 @@ class LakeBatch(LakeView):
 
     def set_config(self, config: LakeConfig) -> None:
         """Use ``config`` from each env's next reset on; shapes stay as they are."""
-        self.raise_unless_fits(config)
+        self._raise_unless_room(config)
         self._config = config
         self._pool = None  # made at the first reset that needs it
         rules = Rules(

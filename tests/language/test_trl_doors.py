@@ -141,6 +141,31 @@ def test_a_curriculum_counts_a_walk_in_turns_as_solved_where_it_is_valid(reward)
     assert ladder.heard == [True] * len(solved) + [False] * len(bumped)
 
 
+def test_a_config_of_which_no_prompts_can_be_made_is_an_incident():
+    from engineers import Engineer, Proposal
+    from envtuning import EngineerCurriculum
+    from envtuning.curriculum.trl_callback import TRLCurriculumCallback
+
+    class Undrawable(Engineer):
+        name = "undrawable"
+
+        def propose(self, report, current, editable=None):
+            return Proposal(config=mfl.LakeConfig.single(3, num_agents=1, wait_ratio=0.5))
+
+    prompts = LakePrompts(CONFIG, n=10)
+    curriculum = EngineerCurriculum(Undrawable(), CONFIG, every=2, editable=["*"])
+    callback = TRLCurriculumCallback(prompts, curriculum)
+    rewards = callback.rewards(lambda completions, **_: [1.0] * len(completions))
+    callback.on_train_begin(SimpleNamespace(), SimpleNamespace(global_step=0), None)
+    rewards(completions=["", ""], slice=["3", "3"])
+    with pytest.warns(UserWarning, match="an agent alone never needs to wait"):
+        callback.on_step_end(None, SimpleNamespace(is_world_process_zero=True), None)
+    assert [incident.kind for incident in curriculum.incidents] == ["refused_proposal"]
+    assert prompts.get_config() == CONFIG
+    with pytest.raises(mfl.LakeError, match="use style='coordinates'"):
+        prompts.raise_unless_fits(mfl.LakeConfig.single(9, num_agents=25))
+
+
 def test_a_walk_in_turns_is_paid_as_the_same_plan_in_one_reply():
     rng = np.random.default_rng(0)
     for board in mfl.generate(CONFIG, 10, seed=1):

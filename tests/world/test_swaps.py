@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
-from mapf_frozenlake import Instance, LakeConfig, LakeError
+from mapf_frozenlake import GenerationError, Instance, LakeBatch, LakeConfig, LakeError, generate
 
 LAKE = Instance(holes=np.zeros((3, 3), bool), starts=[(0, 0), (2, 2)], goals=[(0, 2), (2, 0)])
 OTHER = Instance(holes=np.eye(3, dtype=bool), starts=[(0, 1)], goals=[(0, 2)])
@@ -93,3 +93,15 @@ def test_spaces_hold_across_sizes_once_fixed() -> None:
         observation, _ = env.reset(seed=1, options={"config": config})
         assert observation.shape == shape
         assert env.observation_space.contains(observation)
+
+
+def test_a_config_fits_if_its_boards_can_be_drawn():
+    """Of a batch that draws boards: one that always plays on the same board needs no others."""
+    config, undrawable = LakeConfig.single(2, 1, hole_ratio=0.0), LakeConfig.single(2, 1, wait_ratio=0.5)
+    LakeBatch(config).raise_unless_fits(config)
+    with pytest.raises(GenerationError, match="an agent alone never needs to wait"):
+        LakeBatch(config).raise_unless_fits(undrawable)
+    with pytest.raises(GenerationError, match="exclude less"):
+        LakeBatch(config, exclude=generate(config, 200)).raise_unless_fits(config)
+    [board] = generate(config, 1)
+    LakeBatch(config, instance=board).raise_unless_fits(undrawable)

@@ -342,3 +342,57 @@ def test_rllib_restores_into_a_new_algorithm_and_refuses_a_curriculum_of_another
         RunError, match=r"for 0 iterations, and its curriculum has counted 2: .* give a new Algorithm a new "
     ):
         own_env(0, curriculum).train()
+
+
+class Undrawable(Engineer):
+    """An agent alone never has to wait, so no board has this wait ratio."""
+
+    name = "undrawable"
+
+    def propose(self, report: Any, current: Any, editable: Any = None) -> Proposal[Any]:
+        return Proposal(config=mfl.LakeConfig.single(3, num_agents=1, horizon=5, wait_ratio=0.5))
+
+
+def by_sb3(config: mfl.LakeConfig, curriculum: EngineerCurriculum) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
+    from stable_baselines3 import PPO
+
+    from envtuning import SB3CurriculumCallback
+
+    model = PPO("MlpPolicy", mfl.sb3_vec_env(4, config=config), n_steps=32, batch_size=64, device="cpu")
+    model.learn(256, callback=SB3CurriculumCallback(curriculum))
+
+
+def by_a_vector_environment(config: mfl.LakeConfig, curriculum: EngineerCurriculum, **how: Any) -> None:
+    envs = CurriculumVectorEnv(gym.make_vec("MAPFFrozenLake-v0", num_envs=4, config=config, **how), curriculum)
+    envs.reset(seed=0)
+    for _ in range(60):
+        envs.step(np.ones((4, 1), int))
+
+
+def by_one_environment(config: mfl.LakeConfig, curriculum: EngineerCurriculum) -> None:
+    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=config), curriculum)
+    for _ in range(40):
+        env.reset()
+        for _ in range(5):
+            if any(env.step(np.ones(1, int))[2:4]):
+                break
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        by_sb3,
+        partial(by_a_vector_environment, vectorization_mode="vector_entry_point"),
+        partial(by_a_vector_environment, vectorization_mode="sync"),
+        by_one_environment,
+    ],
+)
+def test_a_config_of_lakes_that_cannot_be_drawn_is_an_incident_and_training_goes_on(train):
+    config = mfl.LakeConfig.single(3, num_agents=1, horizon=5)
+    curriculum = EngineerCurriculum(Undrawable(), config, every=10)
+    with pytest.warns(UserWarning, match="an agent alone never needs to wait"):
+        train(config, curriculum)
+    assert curriculum.config == config
+    assert [incident.kind for incident in curriculum.incidents] == ["refused_proposal"] * curriculum.stage
+    assert curriculum.stage >= 2
