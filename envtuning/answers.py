@@ -49,18 +49,13 @@ def answer(
     """
 
     def kept(
-        kind: IncidentKind,
-        why: str,
-        proposal: Proposal[Any] | None = None,
-        refusals: Sequence[str] = (),
-        error: BaseException | None = None,
+        kind: IncidentKind, why: str, proposal: Proposal[Any] | None = None, refusals: Sequence[str] = ()
     ) -> Answer:
         if proposal is not None:  # what it took counts; its reasons are for a config that is not in force
             told = [*proposal.refusals, *map(redact, refusals)]
             now = {"config": current, "reasons": [], "kept": {}, "fallback": True, "refusals": told}
             proposal = proposal.model_copy(update=now)
-        message = redact(f"{why}; the current config is kept")
-        return Answer(current, proposal, Incident(kind=kind, message=message, stage=report.stage), error)
+        return Answer(current, proposal, _incident(kind, why, report))
 
     def question() -> Proposal[Any]:
         # With a timeout this runs in a thread of its own, so a SystemExit here is the engineer's; one that a handler of SIGTERM raises
@@ -77,8 +72,7 @@ def answer(
             raise TypeError(f"propose returned a {type(proposal).__name__}, not a Proposal")
     except Exception as error:  # a third party's engineer may fail in any way; training continues
         first = error.__cause__ if isinstance(error, _CalledExit) and error.__cause__ is not None else error
-        why = f"{type(first).__name__}: {first}{place_of(first)}"
-        return kept("engineer_failed", f"{name} failed ({why})", error=first)
+        return failed(first, report, current, name=name)
     if proposal.fallback:
         why = "; ".join(proposal.refusals) or "it gave no config"
         return kept("engineer_failed", f"{name} gave no usable config ({why})", proposal)
@@ -92,3 +86,13 @@ def answer(
     if refusals:
         return kept("refused_proposal", f"{name}'s config was refused ({'; '.join(refusals)})", proposal, refusals)
     return Answer(config, proposal.model_copy(update={"config": config}).with_changes(current))
+
+
+def failed(error: BaseException, report: StageReport, current: BaseModel, *, name: str) -> Answer:
+    """The answer of an engineer that raised this, or that could not be made."""
+    why = f"{name} failed ({type(error).__name__}: {error}{place_of(error)})"
+    return Answer(current, None, _incident("engineer_failed", why, report), error)
+
+
+def _incident(kind: IncidentKind, why: str, report: StageReport) -> Incident:
+    return Incident(kind=kind, message=redact(f"{why}; the current config is kept"), stage=report.stage)

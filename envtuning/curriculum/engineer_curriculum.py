@@ -32,7 +32,7 @@ from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, shares_in, shares_of
 from engineers.shared.counts import apart, short
 from envtuning import atomic, outcomes
-from envtuning.answers import Answer, answer
+from envtuning.answers import Answer, answer, failed
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import RunError, SpecError
@@ -268,9 +268,13 @@ class EngineerCurriculum(Curriculum):
 
     def _ask(self, report: StageReport) -> Answer:
         return answer(
-            self._engineer(),
+            engineer,
             report,
             self.config,
+        try:
+            engineer = self._engineer()
+        except Exception as error:  # whatever it needs, such as its server, may be gone by now
+            return failed(error, report, self.config, name=self.name)
             name=self.name,
             editable=self.editable,
             guard=self._whole_guard(),

@@ -498,6 +498,34 @@ def test_a_kill_while_the_engineer_is_asked_still_ends_training():
         with pytest.raises(SystemExit) as ended:
             fed(EngineerCurriculum(Says(killed), Tasks(), every=10, timeout=60.0), 10)
     finally:
+class Flaky(Counts):
+    """Its server is gone after the first question."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        Flaky.made += 1
+        if Flaky.made > 2:  # one looked whether it can be asked, one was
+            raise ConnectionError("the server is down")
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_an_engineer_that_can_no_longer_be_made_keeps_the_config_with_the_reason(background):
+    Flaky.made = 0
+    curriculum = EngineerCurriculum(f"{__name__}:Flaky", Tasks(), every=10, background=background)
+
+    def three_stages() -> None:
+        deadline = time.monotonic() + 30
+        while curriculum.stage < 3 and time.monotonic() < deadline:
+            fed(curriculum, 10)
+
+    with pytest.warns(UserWarning, match="counts failed .ConnectionError: the server is down"):
+        three_stages()
+    assert [incident.stage for incident in curriculum.incidents] == [*range(1, curriculum.stage)]
+    assert {incident.kind for incident in curriculum.incidents} == {"engineer_failed"}
+    assert len(curriculum.proposals) == 1
+
+
         signal.signal(signal.SIGTERM, before)
     assert ended.value.code == 15
 
