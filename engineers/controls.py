@@ -65,6 +65,13 @@ class ControlledEngineer(Engineer):
         return self.engineer.propose(self.told(report), current, editable)
 
 
+def under_control(engineer: Engineer) -> Engineer:
+    """The engineer inside of its controls; any other engineer itself."""
+    while isinstance(engineer, ControlledEngineer):
+        engineer = engineer.engineer
+    return engineer
+
+
 def average(engineer: Engineer, run: Run) -> ControlledEngineer:
     """The engineer with the outcomes of this run, usually the mean of several."""
     return ControlledEngineer(engineer, lambda report: with_outcomes_of(run, report), "average", Tier.FAMILY)

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 import engineers
 from engineers.engineer import Engineer, as_engineer
+from engineers.controls import under_control
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import KnobError, dump, find_knobs, leaves
 from engineers.model.engineer import ModelEngineer
@@ -133,7 +134,8 @@ class EngineerCurriculum(Curriculum):
             note = out_of_reach(first, [self.config], self.target, self.editable)
         if note:
             warn(note)
-        self.max_questions = QUESTIONS if max_questions is None and isinstance(first, ModelEngineer) else max_questions
+        asks_a_model = isinstance(under_control(first), ModelEngineer)
+        self.max_questions = QUESTIONS if max_questions is None and asks_a_model else max_questions
 
     def __str__(self) -> str:
         """A line for each stage: what was trained on, how it went, and what the engineer changed after it, or why nothing. Of many, the first and the last."""
@@ -286,7 +288,7 @@ class EngineerCurriculum(Curriculum):
         if answered.proposal is not None:
             self.proposals.append(answered.proposal)
             self._answered.append(self.stage)
-            if self._questions == 1:
+            if not any(one.usage.tokens for one in self.proposals[:-1]):
                 self._say_cost(answered.proposal.usage)
         if answered.incident is not None:
             self.incidents.append(answered.incident)
@@ -329,7 +331,7 @@ class EngineerCurriculum(Curriculum):
             return
         price = "" if usage.cost is None else f", US$ {usage.cost * self.max_questions:.2f}"
         print(
-            f"engineer {self.name}: the first question took {usage.tokens:,} tokens; {self.max_questions} questions will take about "
+            f"engineer {self.name}: the first answer took {usage.tokens:,} tokens; {self.max_questions} questions will take about "
             f"{usage.tokens * self.max_questions:,}{price} (max_questions)",
             file=sys.stderr,
         )

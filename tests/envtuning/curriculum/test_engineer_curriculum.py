@@ -424,7 +424,7 @@ def test_a_language_model_is_asked_and_the_first_answer_says_what_all_will_cost(
     transcript = tmp_path / "transcript.jsonl"
     curriculum = EngineerCurriculum(name, Tasks(), every=60, transcript=transcript, max_questions=3)
     assert shares(fed(curriculum, 60)) == [(0.25, 1.0, 1.0)]
-    assert "the first question took 1,000 tokens; 3 questions will take about 3,000" in capsys.readouterr().err
+    assert "the first answer took 1,000 tokens; 3 questions will take about 3,000" in capsys.readouterr().err
     assert fed(curriculum, 500) == []  # it says the same again
     assert len(httpserver.log) == 3  # at most that many questions
     question = httpserver.log[0][0].get_data(as_text=True)
@@ -437,6 +437,28 @@ def test_a_language_model_is_asked_and_the_first_answer_says_what_all_will_cost(
     capped = EngineerCurriculum(name, Tasks(), every=60, transcript=transcript, max_total_tokens=3_500)
     assert fed(capped, 60) == []
     assert "token" in capped.incidents[0].message
+
+
+@pytest.mark.parametrize("control", ["", "permuted/", "permuted/permuted/"])
+def test_a_language_model_under_a_control_is_asked_as_often_and_says_its_cost_too(control, httpserver, capsys):
+    pytest.importorskip("openai")
+    name = answering(httpserver, {"easy.share": 0.25})
+    curriculum = EngineerCurriculum(f"{control}{name}", Tasks(), every=6)
+    fed(curriculum, 200)
+    assert (curriculum.max_questions, len(httpserver.log)) == (20, 20)
+    assert capsys.readouterr().err.count("took 1,000 tokens; 20 questions will take about 20,000") == 1
+    assert EngineerCurriculum("permuted/rules", Tasks(), target=Tasks()).max_questions is None
+
+
+def test_the_cost_is_said_after_the_first_question_that_was_answered(httpserver, capsys):
+    pytest.importorskip("openai")
+    httpserver.expect_oneshot_request("/v1/chat/completions").respond_with_data("no", status=400)
+    curriculum = EngineerCurriculum(answering(httpserver, {"easy.share": 0.25}), Tasks(), every=6, max_questions=5)
+    with pytest.warns(UserWarning, match="400"):
+        fed(curriculum, 6)
+    assert capsys.readouterr().err == ""
+    fed(curriculum, 100)
+    assert capsys.readouterr().err.count("took 1,000 tokens; 5 questions will take about 5,000") == 1
 
 
 @pytest.mark.parametrize("rule", ["learnability", "permuted/learnability"])
