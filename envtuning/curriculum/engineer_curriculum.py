@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from itertools import pairwise
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
 import engineers
-from engineers.engineer import Engineer, as_engineer
 from engineers.controls import under_control
+from engineers.engineer import Engineer, as_engineer
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import KnobError, dump, find_knobs, leaves
 from engineers.model.engineer import ModelEngineer
@@ -87,11 +88,11 @@ class EngineerCurriculum(Curriculum):
         seed: int = 0,
         **options: Any,
     ) -> None:
-        _raise_unless_fit(config, target, every, editable)
-        _raise_unless_asked(every, unit, max_questions)
+        _raise_unless_fit(config, target, editable)
+        _raise_unless_asked(every, unit, max_questions, guard, timeout)
         if not isinstance(engineer, str):
             _raise_unless_its_own(options, transcript)
-        self.config, self.target, self.every, self.unit = config, target, every, unit
+        self.config, self.target, self.every, self.unit = config, target, int(every), unit
         self.editable, self.space, self.guard = editable, space, guard
         self.timeout, self.background, self.seed, self.options = timeout, background, seed, options
         self.transcript = None if transcript is None else Path(transcript)
@@ -100,8 +101,9 @@ class EngineerCurriculum(Curriculum):
         self._given = engineer
         self._fits: Fits | None = None
         self.slices = Slices(config)
+        _raise_unless_scores(self.blind_scores, [config] if target is None else [config, target])
         self._begin()
-        self._meet_engineer(max_questions)
+        self._meet_engineer(None if max_questions is None else int(max_questions))
 
     def _begin(self) -> None:
         """Before the first episode."""
@@ -269,14 +271,14 @@ class EngineerCurriculum(Curriculum):
         return self._take(question.answer)
 
     def _ask(self, report: StageReport) -> Answer:
-        return answer(
-            engineer,
-            report,
-            self.config,
         try:
             engineer = self._engineer()
         except Exception as error:  # whatever it needs, such as its server, may be gone by now
             return failed(error, report, self.config, name=self.name)
+        return answer(
+            engineer,
+            report,
+            self.config,
             name=self.name,
             editable=self.editable,
             guard=self._whole_guard(),
@@ -492,24 +494,39 @@ def _turned(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _raise_unless_fit(config: Any, target: Any, every: Any, editable: Any) -> None:
+def _raise_unless_fit(config: Any, target: Any, editable: Any) -> None:
     if not isinstance(config, BaseModel):
         raise SpecError(f"config is a {type(config).__name__}: give a pydantic model, whose fields are the knobs")
     if isinstance(editable, str):
         raise SpecError(f"editable={editable!r}: give a list of knobs, such as [{editable!r}]")
-    if not isinstance(every, int):
-        raise SpecError(f"every={every!r}: give a whole number")
+    if editable is not None and not isinstance(editable, Iterable):
+        raise SpecError(f"editable={editable!r}: give a list of knobs")
     if target is not None and type(target) is not type(config):
         raise SpecError(
             f"target is a {type(target).__name__}, and config a {type(config).__name__}: give two of one class"
         )
 
 
-def _raise_unless_asked(every: int, unit: str, max_questions: int | None) -> None:
+def _raise_unless_asked(every: Any, unit: Any, max_questions: Any, guard: Any, timeout: Any) -> None:
     if unit not in UNITS:
         raise SpecError(f"unit={unit!r}: give one of {', '.join(UNITS)}")
-    if every < 1 or (max_questions is not None and max_questions < 1):
-        raise SpecError(f"every={every}, max_questions={max_questions}: both must be at least 1")
+    for name, number in {"every": every, "max_questions": 1 if max_questions is None else max_questions}.items():
+        if isinstance(number, bool) or not isinstance(number, Integral) or number < 1:
+            raise SpecError(f"{name}={number!r}: give a whole number, at least 1")
+    if not isinstance(guard, Guard):
+        raise SpecError(f"guard={guard!r:.100}: give engineers.Guard(feasible, max_drop), or leave it out")
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0):
+        raise SpecError(f"timeout={timeout!r}: give seconds, more than 0, or None for no limit")
+
+
+def _raise_unless_scores(given: Mapping[str, float], configs: Sequence[BaseModel]) -> None:
+    """Each of the best scores without the question is of a slice, and a score."""
+    names = dict.fromkeys(name for config in configs for name in Slices(config).names)
+    for name, score in given.items():
+        if name not in names:
+            raise SpecError(f"blind_scores has {name!r}, and the config's slices are {', '.join(names)}")
+        if not isinstance(score, Real) or not 0 <= score <= 1:
+            raise SpecError(f"blind_scores has {score!r} for {name}: give numbers from 0 to 1")
 
 
 def _raise_unless_its_own(options: Mapping[str, Any], transcript: str | Path | None) -> None:

@@ -498,28 +498,6 @@ def test_a_named_engineer_is_made_anew_for_every_question_and_an_object_stays():
     assert shares == [1.0, 0.5]
 
 
-def test_ctrl_c_still_ends_training():
-    def interrupted(current):
-        raise KeyboardInterrupt
-
-    for timeout in (None, 60.0):
-        with pytest.raises(KeyboardInterrupt):
-            fed(EngineerCurriculum(Says(interrupted), Tasks(), every=10, timeout=timeout), 10)
-
-
-def test_a_kill_while_the_engineer_is_asked_still_ends_training():
-    def killed(current):
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(60)
-
-    def leave(number, frame):  # as Ray's handler in the driver does
-        sys.exit(15)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        with pytest.raises(SystemExit) as ended:
-            fed(EngineerCurriculum(Says(killed), Tasks(), every=10, timeout=60.0), 10)
-    finally:
 class Flaky(Counts):
     """Its server is gone after the first question."""
 
@@ -548,6 +526,28 @@ def test_an_engineer_that_can_no_longer_be_made_keeps_the_config_with_the_reason
     assert len(curriculum.proposals) == 1
 
 
+def test_ctrl_c_still_ends_training():
+    def interrupted(current):
+        raise KeyboardInterrupt
+
+    for timeout in (None, 60.0):
+        with pytest.raises(KeyboardInterrupt):
+            fed(EngineerCurriculum(Says(interrupted), Tasks(), every=10, timeout=timeout), 10)
+
+
+def test_a_kill_while_the_engineer_is_asked_still_ends_training():
+    def killed(current):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+    def leave(number, frame):  # as Ray's handler in the driver does
+        sys.exit(15)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            fed(EngineerCurriculum(Says(killed), Tasks(), every=10, timeout=60.0), 10)
+    finally:
         signal.signal(signal.SIGTERM, before)
     assert ended.value.code == 15
 
@@ -735,8 +735,18 @@ def test_wrong_arguments_are_refused_at_once():
         ("config is a dict", {"config": {}}),
         ("target is a Piece, and config a Tasks", {"target": Piece()}),
         ("unit='hours': give one of episodes, iterations, steps", {"unit": "hours"}),
-        ("every=0, max_questions=None", {"every": 0}),
+        ("every=0: give a whole number, at least 1", {"every": 0}),
         ("every='100': give a whole number", {"every": "100"}),
+        ("every=True: give a whole number", {"every": True}),
+        ("max_questions='5': give a whole number", {"max_questions": "5"}),
+        ("max_questions=2.5: give a whole number", {"max_questions": 2.5}),
+        ("max_questions=0: give a whole number, at least 1", {"max_questions": 0}),
+        ("timeout='5': give seconds, more than 0, or None", {"timeout": "5"}),
+        ("timeout=-1: give seconds, more than 0, or None", {"timeout": -1}),
+        (r"guard=None: give engineers.Guard\(feasible, max_drop\), or leave it out", {"guard": None}),
+        ("editable=5: give a list of knobs", {"editable": 5}),
+        ("blind_scores has 'banana', and the config's slices are easy, hard", {"blind_scores": {"banana": 0.5}}),
+        ("blind_scores has 7 for easy: give numbers from 0 to 1", {"blind_scores": {"easy": 7}}),
         (r"editable='easy.share': give a list of knobs, such as \['easy.share'\]", {"editable": "easy.share"}),
         ("learnability can do nothing with this Piece", {"config": Piece()}),
         ("'banana'", {"editable": ["banana"]}),
@@ -753,7 +763,8 @@ def test_wrong_arguments_are_refused_at_once():
         EngineerCurriculum("rules", Tasks(), evry=5)
     with pytest.raises(ValueError, match="engineer 'banana' is unknown"):
         EngineerCurriculum("banana", Tasks())
-    curriculum = EngineerCurriculum(Stub(), Tasks())
+    curriculum = EngineerCurriculum(Stub(), Tasks(), every=np.int64(10), max_questions=np.int32(2))
+    json.dumps(curriculum.state_dict())  # whole numbers of numpy are whole numbers
     with pytest.raises(
         SpecError, match="slice 'all', and the config has easy, hard, middle: let the last info's `slice`"
     ):
