@@ -37,7 +37,7 @@ from typing import Any
 
 from benchmarks._record import raise_unless_committed, record
 from benchmarks.small_skills import TOKENS, weights_of
-from engineers.report import SliceResult
+from engineers.report import SliceResult, wilson
 from envtuning.cli.arguments import listed, parse_settings
 from envtuning.loop.run import continue_run, create
 from envtuning.runs.log import RunLog
@@ -218,6 +218,28 @@ def gain(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What an arm ends above the shared updates over all tasks, by seed."""
     gains = [fmean(row["end"][task] - row["before"][task] for task in row["end"]) for row in rows if row["arm"] == name]
     return {"arm": name, "by seed": gains, "over seeds": asdict(t_mean(gains))}
+
+
+def task_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Each task after the shared updates and at the end of each arm, in %, with an interval over the questions of all seeds, as the page has it."""
+    arms = [name for name in ARMS if any(row["arm"] == name for row in rows)]
+    ends = [("before", [row for row in rows if row["arm"] == arms[0]])]
+    ends += [("end", [row for row in rows if row["arm"] == name]) for name in arms]
+    told = []
+    for task in rows[0]["end"]:
+        cells = [task]
+        for when, of in ends:
+            rate = fmean(row[when][task] for row in of)
+            low, high = wilson(rate, sum(row["questions"] for row in of))
+            cells.append(f"{100 * rate:.0f} ({100 * low:.0f}, {100 * high:.0f})")
+        told.append(f"| {' | '.join(cells)} |")
+    return told
+
+
+def worst_quarter(row: Mapping[str, Any]) -> float:
+    """Mean success at the end over the quarter of the tasks with the least."""
+    ends = sorted(row["end"].values())
+    return fmean(ends[: math.ceil(len(ends) / 4)])
 
 
 def figures_of(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from benchmarks._kept import kept_or_made  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
 from benchmarks.exam_rules import compared  # noqa: E402
+from benchmarks.real_skills import MAIN, task_lines, worst_quarter  # noqa: E402
 from benchmarks.reward_learner import CAP, Learner, divergence, loss_of, questions_taken, replies_to  # noqa: E402
 from benchmarks.reward_study import (  # noqa: E402
     EVEN,
@@ -336,6 +337,27 @@ def test_the_page_claims_what_is_stored():
     assert f"`learnability` {fewer['learnability']} % fewer" in PAGE
     assert f"higher rate need {fewer[EVEN + ', higher rate']} % fewer" in PAGE
     assert f"it needs {fewer['oracle']} % fewer replies" in PAGE
+
+
+def test_the_page_has_the_second_contrast_and_what_never_gets_there():
+    end = STORED["tables"]["184320 replies"]
+    plain = end[EVEN + ", higher rate"][f"minus {EVEN_REFILL}, higher rate"]["all"]
+    told = f"`rising` ends {in_points(STORED['at the higher rate'])} points above refill, and plain even draws {in_points(plain)}."
+    assert told in PAGE
+    assert STORED["at the higher rate"]["low"] < 0 > plain["low"]  # "ends where even draws end"
+    never = {arm: found["never"] for arm, found in STORED["reached"].items() if found["never"]}
+    assert never == {"thompson": 14, EVEN_REFILL: 3, EVEN_REFILL + HELD: 1}
+    assert "On 14 of 16 roots it never has" in PAGE
+    assert "Even draws with refill do not on three, and with a KL term on one." in PAGE
+
+
+def test_the_page_has_each_task_of_the_real_model():
+    rows = json.loads((RESULTS / "real_skills.json").read_text(encoding="utf-8"))["figures"]["rows"]
+    assert " ".join(task_lines(rows)) in PAGE
+    worst = [100 * np.mean([worst_quarter(row) for row in rows if row["arm"] == arm]) for arm in MAIN]
+    assert "The worst five tasks have {:.1f}, {:.1f}, {:.1f}, {:.1f} and {:.1f} % at the end".format(*worst) in PAGE
+    norms = [norm for row in rows for norm in row["signs of collapse"]["grad_norm"]]
+    assert f"their means are {min(norms):.0f} to {max(norms):.0f}." in PAGE
 
 
 def test_what_the_page_says_of_a_real_model_is_stored():
