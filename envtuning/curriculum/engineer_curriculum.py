@@ -515,7 +515,7 @@ def _raise_unless_asked(every: Any, unit: Any, max_questions: Any, guard: Any, t
             raise SpecError(f"{name}={number!r}: give a whole number, at least 1")
     if not isinstance(guard, Guard):
         raise SpecError(f"guard={guard!r:.100}: give engineers.Guard(feasible, max_drop), or leave it out")
-    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0):
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0):
         raise SpecError(f"timeout={timeout!r}: give seconds, more than 0, or None for no limit")
 
 
