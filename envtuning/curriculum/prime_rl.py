@@ -59,7 +59,7 @@ class PrimeTaskSampler(Iterator[Any]):
         for task in tasks:
             self.tasks.setdefault(slice_of(task), []).append(task)
         known = Slices(self.curriculum.config)
-        known.raise_unless_known(self.tasks)
+        known.raise_unless_known(self.tasks, "pass slice_of=lambda task: …, which names one of these")
         self._first = self.curriculum.config
         self._rng = np.random.default_rng(seed)
         self._drawn: dict[str, list[int]] = {}  # by task: the versions of the configs of its draws that are under way

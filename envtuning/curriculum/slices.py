@@ -14,6 +14,7 @@ from envtuning.errors import SpecError
 from envtuning.own_code import warn
 
 ROWS = ("results", "training_results", "own_config_results")  # of a report's stage
+OF_INFO = "let the last info's `slice` name one of these, or pass slice_of=lambda info: …"
 
 
 class Slices:
@@ -24,11 +25,10 @@ class Slices:
         self.places = {piece.name: piece.share.group for piece in self._pieces if piece.share is not None}
         self.names = [*self.places] or [WHOLE]
 
-    def raise_unless_known(self, names: Iterable[str]) -> None:
+    def raise_unless_known(self, names: Iterable[str], remedy: str = OF_INFO) -> None:
         if strangers := sorted(set(names) - set(self.names)):
             raise SpecError(
-                f"an episode of the slice {strangers[0]!r}, and the config has {', '.join(self.names)}: let the last info's `slice` name "
-                "one of these, or pass slice_of=lambda info: …"
+                f"an episode of the slice {strangers[0]!r}, and the config has {', '.join(self.names)}: {remedy}"
             )
 
     def drawn_alike(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -15,9 +15,11 @@ from engineers.roles import WHOLE
 from engineers.shared.extras import needs
 from envtuning.curriculum.apply import apply_config
 from envtuning.curriculum.curriculum import Curriculum, as_curriculum
+from envtuning.curriculum.slices import Slices
 from envtuning.curriculum.wrappers import Given, attached
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome, further_replies
+from envtuning.own_code import warn
 
 try:
     from transformers import TrainerCallback
@@ -36,6 +38,11 @@ class Prompts(Protocol):
 
 class NotFollowed(ValueError):
     """The trainer works in another process, and would not notice a swap, or the callback not its replies."""
+
+
+def full(reward: float) -> bool:
+    """The success of a reply, unless told."""
+    return reward >= 1
 
 
 class _Paid(NamedTuple):
@@ -71,19 +78,26 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         prompts: Prompts,
         curriculum: Given,
         *,
-        success: Callable[[float], bool] = lambda reward: reward >= 1,
+        success: Callable[[float], bool] = full,
         renamed: Mapping[str, str] | None = None,
     ) -> None:
+        if not hasattr(prompts, "set_config"):
+            raise SpecError(
+                f"prompts is a {type(prompts).__name__}: give DatasetPrompts(dataset), LakePrompts(…) or TextPrompts(…), and the trainer its "
+                "`dataset`"
+            )
         self.prompts, self.success, self.renamed = prompts, success, renamed
         self.curriculum: Curriculum = as_curriculum(curriculum)
         self._paid: list[_Paid] = []  # since the last step
         self._behind = False  # whether the next batch was fetched before the last swap
         self._stood: dict[str, float] = {}  # what was logged of the curriculum before that swap
         self._wrapped = False
+        self._best = 0.0  # the highest score that counted, and
+        self._doubted = False  # whether a warning has said that none was a success
 
     def rewards(self, function: Rewards) -> Rewards:
         """The reward function, which also reports what it pays."""
-        if iscoroutinefunction(function):
+        if iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__):
             raise SpecError("an asynchronous reward function cannot be counted: give a plain one")
         self._wrapped = True
 
@@ -110,6 +124,10 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
             outcome = Outcome(str(name), bool(self.success(reward)), min(max(float(reward), 0.0), 1.0))
             self._paid.append(_Paid(outcome, version, None if prompt is None else str(prompt)))
             by_slice.setdefault(outcome.slice, []).append(outcome)
+        if isinstance(known := getattr(self.curriculum, "slices", None), Slices):
+            known.raise_unless_known(
+                by_slice, "give the dataset a column `slice` that names one of these for every row"
+            )
         if (log := columns.get("log_metric")) is not None:
             for name, told in by_slice.items():
                 log(f"success/{name}", sum(one.success for one in told) / len(told))
@@ -176,9 +194,12 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
             further = further_replies(one.question for one in counted)
             for one, is_further in zip(counted, further, strict=True):
                 self.curriculum.observe(one.outcome._replace(further=is_further))
+                self._best = max(self._best, one.outcome.score)
             self.curriculum.advance(iterations=1)
-            stood = self._standing()
+            stood, stage = self._standing(), getattr(self.curriculum, "stage", None)
             config = self.curriculum.next()
+            if getattr(self.curriculum, "stage", None) != stage:
+                self._doubt_successes()
             self._stood = self._stood if config is None else stood
         config = _from_the_main_process(config)
         if paid:
@@ -190,6 +211,16 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.is_world_process_zero:
             self.curriculum.training_ended()
+            self._doubt_successes()
+
+    def _doubt_successes(self) -> None:
+        """Warn, once, of rewards that are never a success."""
+        if self.success is full and 0 < self._best < 1 and not self._doubted:
+            self._doubted = True
+            warn(
+                f"no reward has reached 1 so far (the best is {self._best:.6g}), so no reply was a success: give "
+                "TRLCurriculumCallback(…, success=lambda reward: …)"
+            )
 
     def state(self) -> dict[str, Any]:
         """What transformers writes into ``trainer_state.json``."""

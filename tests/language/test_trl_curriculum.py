@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -241,6 +242,53 @@ def test_rows_of_a_users_own_have_a_column_slice_and_the_batch_after_a_swap_is_l
     assert curriculum.report.training_results == []
     stepped(callback, [1.0] * 4, ["odd"] * 4)
     assert len(prompts.configs) == 2
+
+
+def test_a_missing_column_slice_is_told_in_the_words_of_this_door():
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
+    counted = callback.rewards(lambda **columns: [1.0, 0.0])
+    for columns, name in (({}, "all"), ({"slice": [0, 1]}, "0")):
+        with pytest.raises(SpecError, match=f"the slice '{name}', .* even, odd: give the dataset a column `slice`"):
+            counted(completions=["", ""], **columns)
+
+
+def test_a_dataset_in_place_of_the_prompts_is_refused_at_once():
+    import datasets
+
+    rows = datasets.Dataset.from_dict({"prompt": ["a"], "slice": ["odd"]})
+    with pytest.raises(SpecError, match=r"prompts is a Dataset: give DatasetPrompts\(dataset\)"):
+        callbacks.TRLCurriculumCallback(rows, EngineerCurriculum(Shifts(), CONFIG))
+
+
+def test_an_object_that_pays_later_is_refused():
+    class Slow:
+        async def __call__(self, completions, **columns):
+            return [0.0]
+
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
+    with pytest.raises(SpecError, match="an asynchronous reward function"):
+        callback.rewards(Slow())
+
+
+def test_rewards_that_never_reach_1_are_doubted_once():
+    def training(paid, **options):
+        callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG, every=4), **options)
+        for _ in range(6):
+            stepped(callback, paid, ["odd", "even"])
+        callback.on_train_end(None, SimpleNamespace(is_world_process_zero=True), None)
+
+    with pytest.warns(UserWarning, match="no reward has reached 1") as told:
+        training([0.9, 0.5])
+    [one] = told
+    assert str(one.message) == (
+        "no reward has reached 1 so far (the best is 0.9), so no reply was a success: give TRLCurriculumCallback(…, success=lambda "
+        "reward: …)"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        training([1.0, 0.5])
+        training([0.0, 0.0])
+        training([0.9, 0.5], success=lambda reward: reward > 0.8)
 
 
 def test_slices_that_have_other_names_now_are_mapped_when_training_continues():
