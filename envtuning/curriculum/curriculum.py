@@ -83,6 +83,9 @@ class Curriculum(ABC):
         if self.config is not None:
             fits(self.config)
 
+    def raise_unless_counted(self, units: Sequence[str]) -> None:  # noqa: B027
+        """Refuse a trainer's door that counts only these of episodes, iterations and steps, if this curriculum decides by another."""
+
     def training_ended(self) -> None:  # noqa: B027
         """The trainer has done all its steps: the time to say what never came about."""
 

@@ -373,6 +373,12 @@ class EngineerCurriculum(Curriculum):
         super().attach(fits)
         self._fits = fits
 
+    def raise_unless_counted(self, units: Sequence[str]) -> None:
+        if self.unit not in units:
+            raise SpecError(
+                f"unit={self.unit!r} is not counted here, so the engineer would never be asked: give unit={' or '.join(map(repr, units))}"
+            )
+
     def __getstate__(self) -> dict[str, Any]:
         """For a copy or a pickle, which belongs to no trainer yet: ``fits`` would bring the live environments along.
 

@@ -47,6 +47,7 @@ class PrimeTaskSampler(Iterator[Any]):
         if not tasks:
             raise SpecError("PrimeTaskSampler needs a task at least: for mapf-lake, set tasks=N")
         self.curriculum, self.success = as_curriculum(curriculum), success
+        self.curriculum.raise_unless_counted(("episodes", "iterations"))
         if not isinstance(self.curriculum.config, BaseModel):
             raise SpecError(
                 f"a {type(self.curriculum).__name__} has no shares by which tasks are drawn: give an EngineerCurriculum, or a sampler such as "

@@ -88,6 +88,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
             )
         self.prompts, self.success, self.renamed = prompts, success, renamed
         self.curriculum: Curriculum = as_curriculum(curriculum)
+        self.curriculum.raise_unless_counted(("episodes", "iterations"))
         self._paid: list[_Paid] = []  # since the last step
         self._behind = False  # whether the next batch was fetched before the last swap
         self._stood: dict[str, float] = {}  # what was logged of the curriculum before that swap

@@ -260,6 +260,12 @@ def test_a_dataset_in_place_of_the_prompts_is_refused_at_once():
         callbacks.TRLCurriculumCallback(rows, EngineerCurriculum(Shifts(), CONFIG))
 
 
+def test_steps_are_not_counted_here():
+    curriculum = EngineerCurriculum(Shifts(), CONFIG, unit="steps")
+    with pytest.raises(SpecError, match="give unit='episodes' or 'iterations'"):
+        callbacks.TRLCurriculumCallback(Config(), curriculum)
+
+
 def test_an_object_that_pays_later_is_refused():
     class Slow:
         async def __call__(self, completions, **columns):

@@ -273,3 +273,9 @@ def test_what_has_no_shares_is_no_curriculum_here():
     ):
         with pytest.raises(SpecError, match=said):
             PrimeTaskSampler(given, tasks(3, 4))
+
+
+def test_steps_are_not_counted_here():
+    curriculum = EngineerCurriculum(Small(), CONFIG, unit="steps")
+    with pytest.raises(SpecError, match=r"unit='steps' is not counted here, .* give unit='episodes' or 'iterations'"):
+        PrimeTaskSampler(curriculum, tasks(3, 4))

@@ -667,3 +667,15 @@ def test_each_form_of_an_environment_has_a_wrapper_of_its_own(wrapper, wrapped_b
     said = f"^{wrapper.__name__} does not wrap a {type(env).__name__}: use CurriculumEnv for a gymnasium.Env, "
     with pytest.raises(TypeError, match=said):
         wrapper(env, apply=lambda env, config: None)
+
+
+@pytest.mark.parametrize("interface", ["environment", "vector", "pettingzoo"])
+def test_a_wrapper_refuses_a_curriculum_that_counts_the_iterations_of_a_trainer(interface):
+    wrap = {
+        "environment": lambda one: CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=EASY), one),
+        "vector": lambda one: CurriculumVectorEnv(gym.make_vec("MAPFFrozenLake-v0", num_envs=2, config=EASY), one),
+        "pettingzoo": lambda one: CurriculumParallelEnv(mfl.parallel_env(config=EASY), one),
+    }[interface]
+    with pytest.raises(SpecError, match=r"unit='iterations' is not counted here, .* give unit='episodes' or 'steps'"):
+        wrap(EngineerCurriculum("rules", EASY, target=EASY, unit="iterations"))
+    wrap(EngineerCurriculum("rules", EASY, target=EASY, unit="steps"))
