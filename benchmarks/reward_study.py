@@ -363,6 +363,19 @@ def lines(rows: Mapping[str, Any], reach: Mapping[str, Any]) -> list[str]:
     return told
 
 
+def task_lines(tasks: Mapping[str, Any], reach: Mapping[str, Any]) -> list[str]:
+    """The lacking tasks of every arm, in %, and the replies that it needs for even draws' end, as the page has them."""
+    told = []
+    for arm, found in tasks.items():
+        cells = [arm]
+        for name in found:
+            if name.startswith("lacking"):
+                mean, low, high = (100 * found[name]["after"][key] for key in ("mean", "low", "high"))
+                cells.append(f"{mean:.0f} ({max(low, 0):.0f}, {min(high, 100):.0f})")
+        told.append(f"| {' | '.join([*cells, thousands(reach[arm]['replies']), str(reach[arm]['never'])])} |")
+    return told
+
+
 def runs_of(roots: Sequence[int], seeds: Sequence[int], jobs: int, kept: Path) -> Runs:
     """The first seed of all roots comes first, root by root."""
     starts = [Start(root, seed) for seed in seeds for root in roots]

@@ -351,6 +351,32 @@ def test_the_page_has_the_second_contrast_and_what_never_gets_there():
     assert "Even draws with refill do not on three, and with a KL term on one." in PAGE
 
 
+def test_the_page_has_each_task_and_the_replies_to_even_draws_end():
+    found = json.loads((RESULTS / "reward_tasks.json").read_text(encoding="utf-8"))["figures"]
+    half, reach = found["by task"]["92160 replies"], found["reached at the end"]
+    assert " ".join(reward_study.task_lines(half, reach)) in PAGE
+    for key, told in (("primary", "The primary difference is {} there"), ("at the higher rate", "and the second {}.")):
+        assert told.format(in_points(found[key])) in PAGE
+    assert found["primary"]["low"] > 0 > found["at the higher rate"]["low"]  # "both are found again"
+    lacking = [f"lacking {place}" for place in range(1, 7)]
+    level = {arm: np.array([tasks[name]["after"]["mean"] for name in lacking]) for arm, tasks in half.items()}
+    faster, taught = (100 * (level[arm] - level[EVEN]) for arm in (EVEN + ", higher rate", RISING))
+    assert f"{faster[0]:.0f} points to the first, {faster[-1]:.0f} to the sixth" in PAGE
+    assert f"`rising` gives {taught.min():.0f} to {taught.max():.0f} points to each" in PAGE
+    for arm in (
+        "even draws, refill",
+        "learnability, refill",
+        "even draws, refill, higher rate",
+        "even draws, refill, KL",
+    ):
+        assert (level[arm] < level[arm.replace(", refill", "")]).all()
+    needed = {arm: row["replies"]["mean"] for arm, row in reach.items()}
+    assert f"the oracle needs {100 * (1 - needed['oracle'] / needed[EVEN]):.0f} % fewer replies" in PAGE
+    with_kl = (f"{needed[arm + HELD] / 1000:.0f}" for arm in ("learnability", RISING, EVEN))
+    assert "`learnability` and `rising` need {} and {} thousand, and even draws with it {}".format(*with_kl) in PAGE
+    assert f"never gets there on {reach[EVEN + ', higher rate']['never']} of 16 roots" in PAGE
+
+
 def test_the_page_has_each_task_of_the_real_model():
     rows = json.loads((RESULTS / "real_skills.json").read_text(encoding="utf-8"))["figures"]["rows"]
     assert " ".join(task_lines(rows)) in PAGE
