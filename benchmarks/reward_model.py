@@ -8,7 +8,8 @@ another root. Six roots and three were planned before the first question was ask
 
 The transcripts are in ``benchmarks/reward_transcripts``, a folder for each root, with the configs that came of the answers. Here these configs are
 trained on, beside the study's arms on the same roots. (The questions are not asked again: another kind of processor rounds in another way, and after
-a hundred updates a count in a question is 430 instead of 429.) ``--ask URL --root R`` asks the OpenAI-compatible server at this address and writes
+a hundred updates a count in a question is 430 instead of 429. ``reward_model`` has the trainings in which the model was asked, ``reward_model_again`` those
+of the same configs on such a processor.) ``--ask URL --root R`` asks the OpenAI-compatible server at this address and writes
 root R's transcript, ``--yoked`` that of the control.
 """
 
@@ -134,6 +135,7 @@ def lines(rows: Mapping[str, Any]) -> list[str]:
 def main() -> None:
     parser = command(__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (2)")
+    parser.add_argument("--name", default="reward_model", help="of the stored figures")
     parser.add_argument("--ask", metavar="URL", help="ask this server, and write the transcript")
     parser.add_argument("--root", type=int, choices=ASKED, help="with --ask: the root")
     parser.add_argument("--yoked", action="store_true", help="with --ask: the control")
@@ -156,7 +158,7 @@ def main() -> None:
         "tables": tables[0],
         "yoked": {"roots": list(YOKED), "tables": tables[1]},
     }
-    record_if_asked(arguments, "reward_model", figures)
+    record_if_asked(arguments, arguments.name, figures)
 
 
 if __name__ == "__main__":
