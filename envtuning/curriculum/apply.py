@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from engineers.shared.sentences import in_sentences
-from envtuning.curriculum.curriculum import Config
+from envtuning.curriculum.curriculum import Config, Fits
 from envtuning.errors import SpecError
 
 Apply = Callable[[Any, Config], None]
@@ -24,28 +26,36 @@ def apply_config(env: Any, config: Config) -> None:
     Takes effect at each environment's next reset. Nobody checks that it does: until then ``get_config`` may show the earlier config, and
     many environments have none. Raises TypeError if no environment there takes a config.
     """
+    for setter in setters(env):
+        setter(config)
+
+
+def setters(env: Any) -> list[Callable[[Config], object]]:
+    """What gives these environments a config. Raises TypeError if one of them takes none."""
     for layer in _layers(env):
         for name in _SETTERS:
-            setter = getattr(type(layer), name, None)
-            if setter is not None:
-                setter(layer, config)
-                return
-        copies = getattr(layer, "envs", None)
-        if copies:
-            for copy in copies:
-                apply_config(copy, config)
-            return
-        if hasattr(type(layer), "call"):  # Gymnasium's AsyncVectorEnv: the copies live in other processes
-            layer.call("set_config", config)
-            return
-        if hasattr(type(layer), "env_method") and "venv" not in vars(layer):  # SB3's SubprocVecEnv: likewise
-            layer.env_method("set_config", config)
-            return
+            if hasattr(type(layer), name):
+                return [getattr(layer, name)]
+        if copies := getattr(layer, "envs", None):
+            return [setter for copy in copies for setter in setters(copy)]
+        if (ask := _asks_elsewhere(layer)) is not None:
+            for name in _SETTERS:
+                if all(ask("has_wrapper_attr", name)):  # a worker that has no such method would die of the call
+                    return [partial(ask, name)]
     raise TypeError(
         f"neither {type(env).__name__} nor an environment that it wraps has set_config: give "
         "apply=lambda env, config: …, a function that sets the config (SB3's callback gives it the VecEnv; RLlib's gives it the vector "
         "environment, whose copies are in env.unwrapped.envs)"
     )
+
+
+def _asks_elsewhere(layer: Any) -> Callable[..., Sequence[Any]] | None:
+    """What calls a method of every copy, if these live in other processes."""
+    if hasattr(type(layer), "call"):  # Gymnasium's AsyncVectorEnv
+        return layer.call
+    if hasattr(type(layer), "env_method") and "venv" not in vars(layer):  # SB3's SubprocVecEnv
+        return layer.env_method
+    return None
 
 
 def config_below(env: Any) -> Config:
@@ -62,10 +72,41 @@ def raise_unless_fits(env: Any, config: Config) -> None:
     """Raises ``SpecError`` for a config of a wrong type, and the environment's own error for one that does not fit its spaces.
 
     The type is known of environments whose ``get_config()`` or ``config`` is a pydantic model. The spaces are checked if the
-    environment has ``raise_unless_fits`` (lakes do). Environments in other processes are not checked before the config is applied.
+    environment has ``raise_unless_fits`` (lakes do). In other processes only lakes' are, because a worker dies of an error.
     A wrapper with ``set_config`` may take configs of its own type: these are not checked against what it wraps.
     """
-    _raise_unless_fits(env, config, current=None, wrapper_takes=False)
+    fits_of(env)(config)
+
+
+def fits_of(env: Any) -> Fits:
+    """``raise_unless_fits`` of this environment. Copies in other processes are asked now and never again.
+
+    An engineer may check a config in a thread of its own, while the trainer talks to these processes.
+    """
+    asked = env
+    for layer in _layers(env):
+        if getattr(layer, "envs", None) or any(hasattr(type(layer), name) for name in _SETTERS):
+            break
+        if (ask := _asks_elsewhere(layer)) is not None:
+            asked = _Elsewhere(layer, ask)
+    return lambda config: _raise_unless_fits(asked, config, current=None, wrapper_takes=False)
+
+
+class _Elsewhere:
+    """Stands for copies in other processes: a wrapper with their config, around a lake's limits if they are lakes."""
+
+    def __init__(self, layer: Any, ask: Callable[..., Sequence[Any]]) -> None:
+        def has(name: str) -> bool:
+            return all(ask("has_wrapper_attr", name))
+
+        self.config = layer.get_attr("config")[0] if has("config") else None
+        if self.config is None and has("get_config"):
+            self.config = ask("get_config")[0]
+        is_lake = has("batch") and has("env_kwargs")
+        self.env = SimpleNamespace(batch=layer.get_attr("batch")[0]) if is_lake else None
+
+    def set_config(self, config: Config) -> None:
+        self.config = config
 
 
 def _raise_unless_fits(env: Any, config: Config, current: Config, wrapper_takes: bool) -> None:

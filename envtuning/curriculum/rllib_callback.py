@@ -12,11 +12,10 @@ from typing import Any, Self
 import numpy as np
 
 from engineers.shared.extras import needs
-from envtuning.curriculum.apply import Apply, apply_config
+from envtuning.curriculum.apply import Apply, apply_config, raise_unless_fits, setters
 from envtuning.curriculum.by_reward import ByReward
 from envtuning.curriculum.curriculum import Config, Curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
-from envtuning.curriculum.wrappers import attached
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome
 
@@ -127,8 +126,8 @@ class RLlibCurriculumCallback(RLlibCallback):
     def on_algorithm_init(self, *, algorithm: Algorithm, **_: Any) -> None:
         """The configs must fit the spaces, and training begins with the curriculum's current config."""
         if isinstance(self.curriculum, Curriculum):
-            if (env := getattr(algorithm.env_runner, "env", None)) is not None:  # else they live in other processes
-                attached(self.curriculum, env, self._apply)
+            if self._apply is apply_config:
+                self.curriculum.attach(partial(_raise_unless_all_take, algorithm.env_runner_group))
             if self.curriculum.config is not None:
                 self.swap(algorithm, self.curriculum.config)
 
@@ -252,6 +251,24 @@ def _paid_before_the_end(episode: Any) -> Any:
     """The rewards of the last step but one, if there was one."""
     rewards = episode.get_rewards(slice(-2, -1))
     return np.hstack([[], *rewards.values()]) if isinstance(rewards, dict) else rewards
+
+
+def _raise_unless_all_take(group: Any, config: Config) -> None:
+    """Raises the error of the first runner whose environments cannot take this config."""
+    for refusal in group.foreach_env_runner(partial(_refusal, config=config)):
+        if refusal is not None:
+            raise refusal
+
+
+def _refusal(env_runner: Any, *, config: Config) -> Exception | None:
+    """The error as a value: RLlib would count one that is raised as the runner's death."""
+    try:
+        if env_runner.env is not None:
+            setters(env_runner.env)
+            raise_unless_fits(env_runner.env, config)
+    except Exception as error:
+        return error
+    return None
 
 
 def _apply_to_runner(env_runner: Any, *, config: Config, apply: Apply) -> None:

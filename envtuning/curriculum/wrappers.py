@@ -19,7 +19,7 @@ import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 from pettingzoo.utils import BaseParallelWrapper
 
-from envtuning.curriculum.apply import Apply, apply_config, raise_unless_fits
+from envtuning.curriculum.apply import Apply, apply_config, fits_of, raise_unless_fits, setters
 from envtuning.curriculum.by_reward import ByReward
 from envtuning.curriculum.curriculum import Config, Curriculum, as_curriculum, warn_of_a_copy
 from envtuning.curriculum.ended import SliceOf, outcome_of, outcomes_of_rows, succeeded
@@ -34,12 +34,14 @@ class SpacesChanged(ValueError):
 
 
 def attached(given: Given | None, env: Any, apply: Apply) -> Curriculum | None:
-    """The curriculum of these environments. Raises the environment's error for a config that does not fit its spaces."""
+    """The curriculum of these environments. Raises the environment's error for a config that does not fit its spaces, and TypeError if it takes none."""
     if given is None:
         return None
     curriculum = as_curriculum(given)
     if apply is apply_config:
-        curriculum.attach(lambda config: raise_unless_fits(env, config))
+        if curriculum.config is not None:
+            setters(env)
+        curriculum.attach(fits_of(env))
     return curriculum
 
 

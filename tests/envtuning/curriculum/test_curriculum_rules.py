@@ -71,7 +71,13 @@ class Remote:
 
     def __init__(self, method: str) -> None:
         self.told: list[Any] = []
-        setattr(type(self), method, lambda self, *given: self.told.append(given))
+
+        def asked(self: Any, name: str, *given: Any) -> list[Any]:
+            if name == "has_wrapper_attr":
+                return [given == ("set_config",)]
+            return [self.told.append((name, *given))]
+
+        setattr(type(self), method, asked)
 
 
 def wrapper(inner: Any, name: str, **more: Any) -> Any:

@@ -121,6 +121,38 @@ def test_a_copy_of_a_curriculum_in_another_process_is_warned_of_once():
         envs.close()
 
 
+class Crowds(Engineer):
+    """Wants more agents than there is room for."""
+
+    name = "crowds"
+
+    def propose(self, report: Any, current: Any, editable: Any = None) -> Proposal[Any]:
+        return Proposal(config=current.model_copy(update={"num_agents": 3}))
+
+
+def test_copies_in_other_processes_refuse_what_does_not_fit_and_live_on():
+    made = partial(gym.make, "mapf_frozenlake:MAPFFrozenLake-v0", config=lakes(1.0), max_size=4)
+    curriculum = EngineerCurriculum(Crowds(), lakes(1.0), every=10, editable=["*"], background=True)
+    envs = CurriculumVectorEnv(gym.vector.AsyncVectorEnv([made] * 2), curriculum)
+    try:
+        envs.reset(seed=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            while len(curriculum.incidents) < 2:
+                envs.step(envs.action_space.sample())
+        assert "beyond max_agents=2" in curriculum.incidents[1].message
+        with pytest.raises(mfl.LakeError, match="make the env with max_size=6"):
+            envs.set_config(mfl.LakeConfig.single(6, 2))
+        envs.set_config(lakes(0.0))
+        assert envs.env.call("get_config") == (lakes(0.0),) * 2
+    finally:
+        envs.close()
+    bare = gym.vector.AsyncVectorEnv([partial(gym.make, "CartPole-v1")])
+    with pytest.raises(TypeError, match="neither AsyncVectorEnv nor an environment that it wraps has set_config"):
+        CurriculumVectorEnv(bare, curriculum)
+    bare.close()
+
+
 @pytest.mark.parametrize("interface", ["lakes", "agents", "copies", "processes"])
 def test_stable_baselines3(interface, tmp_path):
     pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")

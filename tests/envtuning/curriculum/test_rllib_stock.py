@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
 import pytest
 
+import engineers
 import mapf_frozenlake as mfl
 from envtuning.curriculum.apply import config_below
 from tests.lazily import Lazy, needed
 
 needed("ray", "torch", extra="rllib")
-ray, ppo, models, curriculum, lakes, ladders = (
+ray, ppo, models, curriculum, engineer_curriculum, lakes, ladders = (
     Lazy(name)
     for name in (
         "ray",
         "ray.rllib.algorithms.ppo",
         "ray.rllib.core.rl_module.default_model_config",
         "envtuning.curriculum.rllib_callback",
+        "envtuning.curriculum.engineer_curriculum",
         "envtuning.worlds.lakes.rllib_envs",
         "envtuning.curriculum.ladder",
     )
@@ -116,6 +119,37 @@ def test_a_ladder_climbs_by_episodes_and_results_say_success_and_valid(ray_sessi
         assert 0 <= result["valid"] <= result["success"] <= 1
     finally:
         algorithm.stop()
+
+
+class Crowds(engineers.Engineer):
+    """Wants more agents than there is room for."""
+
+    name = "crowds"
+
+    def propose(self, report, current, editable=None):
+        return engineers.Proposal(config=current.model_copy(update={"num_agents": 3}))
+
+
+@pytest.mark.parametrize("runners", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.filterwarnings("ignore:crowds")
+def test_a_config_beyond_the_room_is_an_incident_on_every_runner(ray_session, runners):
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # remote runners know no tests
+    asked = engineer_curriculum.EngineerCurriculum(Crowds(), EASY, every=8, editable=["*"])
+    config = INTERFACES["native vector"]().callbacks(curriculum.RLlibCurriculumCallback.following(asked))
+    algorithm = config.env_runners(num_env_runners=runners).build_algo()
+    try:
+        while len(asked.incidents) < 2:
+            algorithm.train()
+        assert "beyond max_agents=2: make the env with max_agents=3" in asked.incidents[1].message
+        assert configs_on(algorithm)[-1] == EASY
+        assert algorithm.train()["env_runners"]["num_env_steps_sampled"] > 0
+    finally:
+        algorithm.stop()
+    bare = config.copy(copy_frozen=False).environment("CartPole-v1")
+    bare.env_config = {}
+    follows = curriculum.RLlibCurriculumCallback.following(ladders.Ladder([EASY]))
+    with pytest.raises(TypeError, match="nor an environment that it wraps has set_config: give apply=lambda"):
+        bare.env_runners(gym_env_vectorize_mode="sync").callbacks(follows).build_algo()
 
 
 def test_stock_rllib_trains_by_gymnasiums_id(ray_session):

@@ -104,6 +104,51 @@ def test_copies_in_other_processes_take_the_config():
         envs.close()
 
 
+class Crowds(engineers.Engineer):
+    """Wants more agents than there is room for."""
+
+    name = "crowds"
+
+    def propose(self, report, current, editable=None):
+        return engineers.Proposal(config=current.model_copy(update={"num_agents": 3}))
+
+
+def processes(copies):
+    return SubprocVecEnv(copies, start_method="fork")
+
+
+@pytest.mark.parametrize("kind", [DummyVecEnv, processes])
+def test_a_config_beyond_the_room_is_an_incident_in_any_process(kind):
+    envs = kind([single] * 2)
+    try:
+        curriculum = EngineerCurriculum(Crowds(), EASY, every=5, editable=["*"])
+        with pytest.warns(UserWarning, match="beyond max_agents=2"):
+            learn(envs, curriculum, steps=96)
+        assert len(curriculum.incidents) >= 2
+        said = (
+            "a config of 3 agents is beyond max_agents=2: make the env with max_agents=3); the current config is kept"
+        )
+        assert all(one.message.endswith(said) for one in curriculum.incidents)
+        assert envs.env_method("get_config") == [EASY] * 2
+        with pytest.raises(mfl.LakeError, match="make the env with max_size=6"):
+            learn(envs, Ladder([EASY, mfl.LakeConfig.single(6)]))
+        learn(envs, Ladder([HARD]))  # nobody has died of it
+        assert envs.env_method("get_config") == [HARD] * 2
+    finally:
+        envs.close()
+
+
+@pytest.mark.parametrize("kind", [DummyVecEnv, processes])
+def test_an_environment_without_set_config_is_refused_before_training_in_any_process(kind):
+    envs = kind([lambda: Step(1.0)] * 2)
+    try:
+        with pytest.raises(TypeError, match=r"nor an environment that it wraps has set_config: give apply=lambda"):
+            learn(envs, Ladder([EASY]))
+        learn(envs, lambda success: None)  # whose processes live, and which nobody gives a config
+    finally:
+        envs.close()
+
+
 SOLVED_BLINDLY = mfl.LakeConfig.single(2, num_agents=1, hole_ratio=0.0, horizon=30)
 UNSOLVABLE = mfl.LakeConfig.single(5, num_agents=1, hole_ratio=0.0, min_distance=6, horizon=1)
 
