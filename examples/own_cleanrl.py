@@ -4,6 +4,7 @@ python examples/own_cleanrl.py --steps 200000    # less than a minute on two cor
 """
 
 import argparse
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -31,13 +32,18 @@ class Agent(nn.Module):
         return torch.distributions.Categorical(logits=self.actor(embedding)), self.critic(embedding).squeeze(1)
 
 
-def main(steps: int = 200_000, num_lakes: int = 64, rollout: int = 32, seed: int = 0) -> dict[str, float]:
+def main(
+    steps: int = 200_000, num_lakes: int = 64, rollout: int = 32, seed: int = 0, folder: str | Path | None = None
+) -> dict[str, float]:
     torch.manual_seed(seed)
     curriculum = EngineerCurriculum("rules", START, target=TARGET, every=1000)  # ← or "openai/…", "local/…"
     envs = mfl.parallel_vec_env(num_lakes, config=START, max_size=5, window=5)  # in place of SyncVectorEnv
     envs = CurriculumVectorEnv(envs, curriculum)  # ← each lake follows at its next reset
     agent = Agent(envs)
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    if folder is not None and (Path(folder) / "agent.pt").exists():  # the weights and the curriculum go on together
+        agent.load_state_dict(torch.load(Path(folder) / "agent.pt"))
+        curriculum.load(Path(folder) / "curriculum.json")  # before the reset: from there on it is in force
     observation, info = envs.reset(seed=seed)
     for update in range(steps // (envs.num_envs * rollout)):  # a row for every agent of every lake
         data = []
@@ -54,6 +60,10 @@ def main(steps: int = 200_000, num_lakes: int = 64, rollout: int = 32, seed: int
             learn(agent, optimizer, data, agent(torch.from_numpy(observation))[1])
         if update % 10 == 0:
             print(f"after {update} updates", curriculum.metrics(), flush=True)
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        torch.save(agent.state_dict(), Path(folder) / "agent.pt")
+        curriculum.save(Path(folder) / "curriculum.json")
     return curriculum.metrics()
 
 
@@ -88,4 +98,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--num-lakes", type=int, default=64)
+    parser.add_argument("--folder", help="keep weights and curriculum there, and go on from them")
     main(**vars(parser.parse_args()))

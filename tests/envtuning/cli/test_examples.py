@@ -88,6 +88,16 @@ def test_own_cleanrl():
     assert load("own_cleanrl").main(steps=150_000)["share/5"] > 0  # the engineer has gone on from 3×3
 
 
+def test_own_cleanrl_goes_on_from_its_folder(tmp_path):
+    pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
+    first = load("own_cleanrl").main(steps=30_000, folder=tmp_path)
+    weights = (tmp_path / "agent.pt").read_bytes()
+    assert first["stage"] >= 1
+    then = load("own_cleanrl").main(steps=0, folder=tmp_path)  # only read and written again
+    assert then == first
+    assert (tmp_path / "agent.pt").read_bytes() == weights
+
+
 @pytest.mark.parametrize("name", ["own_rllib", "own_sb3", "own_cleanrl"])
 def test_takes_about_five_lines(name):
     marked = [line for line in (EXAMPLES / f"{name}.py").read_text().splitlines() if "# ←" in line]
