@@ -101,7 +101,15 @@ def test_a_state_goes_on_and_lakes_are_sampled_too(kind, tmp_path):
     assert after is not None
     assert after.state_dict() == whole.state_dict()
     assert whole.version >= 3
-    assert sum(whole.metrics().values()) == pytest.approx(1)
+    assert sum(part for name, part in whole.metrics().items() if name.startswith("share/")) == pytest.approx(1)
+
+
+def test_metrics_are_named_as_those_of_an_engineer():
+    sampler, engineer = Pools(tasks("half", "known")), EngineerCurriculum("uniform", tasks("half", "known"))
+    for one in (sampler, engineer):
+        one.observe_many(["half", "half", "known"], [True, False, True], [1.0, 0.5, 1.0])
+    assert sampler.metrics() == {name: value for name, value in engineer.metrics().items() if name != "stage"}
+    assert sampler.metrics()["success/half"] == 0.5
 
 
 class Stub(Engineer):
