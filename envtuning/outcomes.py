@@ -21,6 +21,7 @@ SCORE = "score"  # the metric that holds the mean score of a slice
 SUCCESS = "success"
 MEANS = (SUCCESS, SCORE)
 FEW = 16  # objects that name slices, up to which they are told apart by their addresses
+LONGEST_KIND = 100  # characters that name a kind of failure
 ROUNDING = 1e-6  # relative: a sum of scores may exceed its bound by this
 
 
@@ -52,7 +53,9 @@ class Counts(BaseModel):
     episodes: int = Field(0, ge=0)
     successes: int = Field(0, ge=0)
     score_sum: float = Field(0.0, ge=0)  # of the episodes' scores
-    failures: Counter[Annotated[str, Field(max_length=100)]] = Field(default_factory=Counter)  # failed episodes by kind
+    failures: Counter[Annotated[str, Field(max_length=LONGEST_KIND)]] = Field(
+        default_factory=Counter
+    )  # failed episodes by kind
     further: int = Field(0, ge=0)  # of the episodes: further replies to a question, as in ``Outcome``
 
     @model_validator(mode="after")

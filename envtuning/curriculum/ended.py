@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engineers.roles import WHOLE
 from envtuning.curriculum.curriculum import Column
-from envtuning.outcomes import Outcome
+from envtuning.outcomes import LONGEST_KIND, Outcome
 
 SliceOf = Callable[[Mapping[str, Any]], str]  # the slice of the episode with this last info
 SUCCESS = ("is_success", "success")
@@ -28,13 +28,18 @@ def outcome_of(
 
     Without a ``success_key``, the success is a lake's ``valid``, and elsewhere ``is_success`` or ``success``. Without ``slice_of``,
     the slice is the info's ``slice``, or else that of a config without slices. The score is the info's ``score``, from 0 to 1, or
-    else 1 for a success and 0 for a failure.
+    else 1 for a success and 0 for a failure. The kind of a failure is the info's ``failure``, if that is a text.
     """
     info = info.get("final_info", info)  # same-step autoreset keeps the finished episode's info apart
     success = succeeded(info, otherwise, success_key)
     name = info.get("slice") if slice_of is None else slice_of(info)
-    score = info.get("score")
-    return Outcome(WHOLE if name is None else str(name), success, float(success if score is None else score))
+    score, failure = info.get("score"), info.get("failure")
+    return Outcome(
+        slice=WHOLE if name is None else str(name),
+        success=success,
+        score=float(success if score is None else score),
+        failure=failure[:LONGEST_KIND] if isinstance(failure, str) and not success else "",
+    )
 
 
 def succeeded(info: Mapping[str, Any], otherwise: Callable[[], bool], success_key: str | None = None) -> bool:

@@ -1,7 +1,7 @@
 """``EngineerCurriculum``: an engineer reads what your training shows, and chooses what to train on next.
 
-The training is cut into stages: after ``every`` finished episodes, the engineer is asked about a report of the stage, which is the
-same as in ``envtuning run``. It counts success and score by slice. If the engineer fails or its config is refused, the current
+The training is cut into stages: after ``every`` finished episodes, the engineer is asked about a report of the stage. As in
+``envtuning run``, it counts success, score and the kinds of failures by slice. If the engineer fails or its config is refused, the current
 config stays, and ``incidents`` says why.
 """
 

@@ -82,12 +82,8 @@ class SB3CurriculumCallback(BaseCallback):
         self.curriculum.advance(steps=self._old_episodes.copies)
         if self._by_reward.looks:
             self._by_reward.saw(rewards[~dones])
-        ended = [
-            self._outcome(infos[row], rewards[row]) for row in (self._old_episodes.ended(dones[::rows]) * rows).tolist()
-        ]
-        if ended:
-            names, won, scores, *_ = zip(*ended, strict=True)
-            self.curriculum.observe_many(names, won, scores)
+        for row in (self._old_episodes.ended(dones[::rows]) * rows).tolist():
+            self.curriculum.observe(self._outcome(infos[row], rewards[row]))
         config = self.curriculum.next()
         if config is not None:
             self._swap(config)

@@ -15,6 +15,7 @@ import pytest
 import mapf_frozenlake as mfl
 from engineers import Engineer, Proposal
 from envtuning import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, EngineerCurriculum
+from envtuning.curriculum.ended import outcome_of
 from envtuning.errors import RunError
 
 EVERY = 30
@@ -428,3 +429,55 @@ def test_a_config_of_lakes_that_cannot_be_drawn_is_an_incident_and_training_goes
     assert curriculum.config == config
     assert [incident.kind for incident in curriculum.incidents] == ["refused_proposal"] * curriculum.stage
     assert curriculum.stage >= 2
+
+
+class Kinds(gym.Wrapper):
+    """Counts how its failed episodes failed."""
+
+    def __init__(self, env: gym.Env, seen: Counter[str]) -> None:
+        super().__init__(env)
+        self.seen = seen
+
+    def step(self, action):
+        *rest, info = self.env.step(action)
+        if rest[2] or rest[3]:
+            self.seen.update([info["failure"]] if info["failure"] is not None else [])
+        return *rest, info
+
+
+@pytest.mark.parametrize("by", ["one environment", "Stable-Baselines3"])
+def test_the_report_has_the_kinds_of_failures(by):
+    config, seen = mfl.LakeConfig.single(3, num_agents=1, horizon=5), Counter[str]()
+    curriculum = EngineerCurriculum("rules", config, target=config, every=10**6)
+    env = Kinds(gym.make("mapf_frozenlake:MAPFFrozenLake-v0", flat=True, config=config), seen)
+    if by == "one environment":
+        env = CurriculumEnv(env, curriculum)
+        env.reset(seed=0)
+        rng = np.random.default_rng(0)
+        for _ in range(300):
+            if any(env.step(rng.integers(0, 5, 1))[2:4]):
+                env.reset()
+    else:
+        pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
+        from stable_baselines3 import PPO
+
+        from envtuning import SB3CurriculumCallback
+
+        PPO("MlpPolicy", env, n_steps=64, seed=0, device="cpu").learn(256, callback=SB3CurriculumCallback(curriculum))
+    [row] = curriculum.report.training_results
+    assert row.failures == seen
+    assert len(seen) >= 2
+
+
+@pytest.mark.parametrize(
+    ("info", "kind"),
+    [
+        ({"success": False, "failure": "hole"}, "hole"),
+        ({"success": True, "failure": "hole"}, ""),
+        ({"success": False, "failure": True}, ""),
+        ({"success": False, "failure": "x" * 200}, "x" * 100),
+        ({"success": False}, ""),
+    ],
+)
+def test_a_kind_of_failure_is_a_text_of_a_failed_episode(info, kind):
+    assert outcome_of(info, lambda: False).failure == kind
