@@ -236,7 +236,11 @@ class Arriving:
         scores: ArrayLike | None = None,
         further: ArrayLike | None = None,
     ) -> None:
-        """As ``Tally.observe_many``; wrong values are found when the tally is read."""
+        """As ``Tally.observe_many``; wrong values in arrays are found when the tally is read, and a wrong score in a sequence now."""
+        if isinstance(scores, list | tuple):
+            for name, score in zip(slices, scores, strict=True):
+                if not 0 <= score <= 1:
+                    raise _no_score(score, str(name))
         self._kept.append((slices, successes, scores, further))
         self.episodes += len(slices)
         self._room -= len(slices)
@@ -267,7 +271,10 @@ def _joined_flags(given: Sequence[ArrayLike | None], like: Sequence[Any]) -> NDA
 
 
 def _no_score(score: float, slice_: str) -> ValueError:
-    return ValueError(f"score={score} in the slice {slice_!r}: give the score of an episode as a number from 0 to 1")
+    return ValueError(
+        f"score={score} in the slice {slice_!r}: give the score of an episode as a number from 0 to 1 (of an environment it is the last "
+        'info["score"]: scale it, or give points another name)'
+    )
 
 
 def _objects(column: Sequence[Any] | NDArray[Any]) -> NDArray[np.object_]:

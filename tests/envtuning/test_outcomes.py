@@ -210,6 +210,8 @@ def test_a_score_outside_of_0_to_1_is_refused(score):
         Tally().observe(Outcome("b", False, score))
     with pytest.raises(ValueError, match=said):
         Tally().observe_many(["a", "b", "c"], [True, False, True], [1.0, score, 1.0])
+    with pytest.raises(ValueError, match=said):
+        Arriving().observe_many(["a", "b", "c"], [True, False, True], [1.0, score, 1.0])
 
 
 def test_arrays_of_different_lengths_are_refused():

@@ -259,6 +259,47 @@ def test_rllib(ray_session, runners, tmp_path):
     again.stop()
 
 
+class Points(gym.Env):
+    """One step, and a score that is no part of the credit."""
+
+    observation_space, action_space = gym.spaces.Box(0, 1, (1,), np.float32), gym.spaces.Discrete(2)
+
+    def set_config(self, config: Any) -> None:
+        pass
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(1, np.float32), 1.0, True, False, {"slice": "3", "is_success": True, "score": 5.0}
+
+
+@pytest.mark.parametrize("interface", ["environment", "vector", "stable_baselines3"])
+def test_points_in_place_of_a_score_are_refused_by_the_entrys_name(interface):
+    curriculum = EngineerCurriculum(Turns(), lakes(1.0), every=EVERY)
+
+    def trains() -> None:
+        if interface == "environment":
+            env = CurriculumEnv(Points(), curriculum)
+            env.reset()
+            env.step(0)
+        elif interface == "vector":  # arrays are looked at when the stage is summed
+            envs = CurriculumVectorEnv(gym.vector.SyncVectorEnv([Points] * EVERY), curriculum)
+            envs.reset()
+            envs.step(np.zeros(EVERY, int))
+        else:
+            pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
+            from stable_baselines3 import PPO
+
+            from envtuning import SB3CurriculumCallback
+
+            model = PPO("MlpPolicy", Points(), n_steps=8, batch_size=8, device="cpu")
+            model.learn(1, callback=SB3CurriculumCallback(curriculum))
+
+    with pytest.raises(ValueError, match=r"""score=5.0 in the slice '3': .* the last info\["score"\]: scale it"""):
+        trains()
+
+
 class Step(gym.Env):
     """Two slices of one step; whoever takes action 1 arrives. It takes a config by ``set_config`` and knows nothing of lakes."""
 
