@@ -95,6 +95,20 @@ def test_pettingzoo():
     ended.check()
 
 
+def test_a_single_environment():
+    ended = Ended()
+    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=lakes(1.0), max_size=4), ended.curriculum)
+    rng = np.random.default_rng(0)
+    for episode in range(120):
+        env.reset(seed=episode)
+        over = False
+        while not over:
+            *_, terminated, truncated, info = env.step(rng.integers(0, 5, 2))
+            over = terminated or truncated
+        ended.counted[str(info["slice"])] += 1  # an episode ends before the next config applies
+    ended.check()
+
+
 def copies_warned(env: gym.Env, curriculum: EngineerCurriculum) -> CurriculumEnv:
     """Made in the process of a copy, which keeps the warnings of its first two resets."""
     made = CurriculumEnv(env, curriculum)
@@ -307,7 +321,7 @@ class Step(gym.Env):
     action_space = gym.spaces.Discrete(2)
 
     def __init__(self, env_config: Any) -> None:
-        self.config = env_config["config"]
+        self.config, self.log = env_config["config"], env_config.get("log")
 
     def set_config(self, config: Any) -> None:
         self.config = config
@@ -322,6 +336,11 @@ class Step(gym.Env):
         return np.zeros(1, np.float32), {}
 
     def step(self, action: Any) -> Any:
+        if self.log is not None and (self.slice == "3") == bool(
+            self.config.slices[3].share
+        ):  # else begun before a swap
+            with open(self.log, "a") as file:
+                file.write(f"{self.slice} {int(action)}\n")
         return np.zeros(1, np.float32), float(action), True, False, {"slice": self.slice, "is_success": bool(action)}
 
 
@@ -337,10 +356,10 @@ def own_env(ray_session):
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # remote runners know no tests
     built = []
 
-    def build(runners: int, curriculum: EngineerCurriculum, **following: Any) -> Any:
+    def build(runners: int, curriculum: EngineerCurriculum, log: str | None = None, **following: Any) -> Any:
         settings = (
             PPOConfig()
-            .environment(Step, env_config={"config": lakes(1.0)})
+            .environment(Step, env_config={"config": lakes(1.0), "log": log})
             .env_runners(num_env_runners=runners, num_envs_per_env_runner=2, num_cpus_per_env_runner=0.5)
             .training(train_batch_size_per_learner=64, minibatch_size=32, num_epochs=1)
             .callbacks(RLlibCurriculumCallback.following(curriculum, **following))
@@ -352,6 +371,27 @@ def own_env(ray_session):
     yield build
     for algorithm in built:
         algorithm.stop()
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("runners", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_rllib_counts_what_ended_on_its_runners(own_env, runners, tmp_path):
+    curriculum = EngineerCurriculum(Turns(), lakes(1.0), every=EVERY)
+    algorithm = own_env(runners, curriculum, log=str(tmp_path / "ended"))
+    for _ in range(4):
+        algorithm.train()
+    assert curriculum.stage >= 3
+    ended: dict[str, list[bool]] = {"3": [], "4": []}
+    for line in (tmp_path / "ended").read_text().splitlines():
+        name, arrived = line.split()
+        ended[name].append(arrived == "1")
+    told: dict[str, list[tuple[int, float]]] = {"3": [], "4": []}
+    for record in [*curriculum.history, curriculum.report]:
+        for row in record.training_results:
+            told[row.name].append((row.episodes, row.metrics["success_rate"]))
+    for name, arrived in ended.items():
+        assert sum(episodes for episodes, _ in told[name]) == len(arrived) > 0
+        assert round(sum(episodes * rate for episodes, rate in told[name])) == sum(arrived)
 
 
 @pytest.mark.ray
