@@ -72,6 +72,18 @@ def test_the_page_has_what_is_stored():
         assert any(line.startswith(f"| {arm} |") and line in text for line in lines(control))
     assert control["even draws"]["model_minus"]["low"] < 0  # "gains nothing"
     assert control[MODEL]["model_minus"]["high"] < 0
+    again = json.loads((RESULTS / "reward_model_again.json").read_text(encoding="utf-8"))["figures"]["tables"]
+    then, last = (
+        {arm: in_points(row["model_minus"]) for arm, row in again[at].items() if row["model_minus"]} for at in again
+    )
+    assert f"they end {then['even draws']} points above even draws and {then['rising']} above `rising`" in page
+    assert f"at the higher rate they end only {then['even draws, higher rate']}." in page
+    assert f"At the end it is {last['even draws']} from even draws and {last['rising']} from `rising`." in page
+    assert (
+        again["92160 replies"]["rising"]["model_minus"]["low"]
+        > 0
+        > again["184320 replies"]["even draws"]["model_minus"]["low"]
+    )
     readme = (RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
     assert f"A large language model ends {ends[0]} points above uniform draws, without that term" in readme
 
