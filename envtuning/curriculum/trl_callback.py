@@ -125,10 +125,6 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
             outcome = Outcome(str(name), bool(self.success(reward)), min(max(float(reward), 0.0), 1.0))
             self._paid.append(_Paid(outcome, version, None if prompt is None else str(prompt)))
             by_slice.setdefault(outcome.slice, []).append(outcome)
-        if isinstance(known := getattr(self.curriculum, "slices", None), Slices):
-            known.raise_unless_known(
-                by_slice, "give the dataset a column `slice` that names one of these for every row"
-            )
         if (log := columns.get("log_metric")) is not None:
             for name, told in by_slice.items():
                 log(f"success/{name}", sum(one.success for one in told) / len(told))
@@ -188,6 +184,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """The replies of all processes count in the main one, which decides for all."""
+        self._raise_unless_known()
         paid, self._paid = _of_all_processes(self._paid), []
         config = None
         if state.is_world_process_zero:
@@ -208,6 +205,14 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         if config is not None:
             self.prompts.set_config(config)
             self._behind = True
+
+    def _raise_unless_known(self) -> None:
+        """In the words of this door. Only here are the replies of training alone: an evaluation's rows may be of any slice."""
+        if isinstance(known := getattr(self.curriculum, "slices", None), Slices):
+            known.raise_unless_known(
+                {one.outcome.slice for one in self._paid},
+                "give the dataset a column `slice` that names one of these for every row",
+            )
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.is_world_process_zero:

@@ -245,11 +245,18 @@ def test_rows_of_a_users_own_have_a_column_slice_and_the_batch_after_a_swap_is_l
 
 
 def test_a_missing_column_slice_is_told_in_the_words_of_this_door():
-    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
-    counted = callback.rewards(lambda **columns: [1.0, 0.0])
-    for columns, name in (({}, "all"), ({"slice": [0, 1]}, "0")):
+    for slices, name in ((None, "all"), ([0, 1], "0")):
+        callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
         with pytest.raises(SpecError, match=f"the slice '{name}', .* even, odd: give the dataset a column `slice`"):
-            counted(completions=["", ""], **columns)
+            stepped(callback, [1.0, 0.0], slices)
+
+
+def test_the_rows_of_an_evaluation_need_no_slice_of_the_config():
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
+    callback.rewards(lambda **columns: [1.0, 0.0])(completions=["", ""], slice=["held out"] * 2)
+    callback.on_prediction_step(None, None, None)
+    stepped(callback, [1.0], ["odd"])
+    assert [row.name for row in callback.curriculum.report.training_results] == ["odd"]
 
 
 def test_a_dataset_in_place_of_the_prompts_is_refused_at_once():
