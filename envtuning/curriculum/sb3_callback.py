@@ -77,7 +77,8 @@ class SB3CurriculumCallback(BaseCallback):
             self._swap(config, in_force=self._plays(config))
 
     def _on_step(self) -> bool:
-        dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
+        infos, rewards = self.locals["infos"], self.locals["rewards"]
+        dones = self.locals["dones"].astype(bool)  # some environments tell 0 and 1
         rows = self._rows
         self.curriculum.advance(steps=self._old_episodes.copies)
         if self._by_reward.looks:

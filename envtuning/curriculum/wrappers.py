@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.vector import AutoresetMode
 from pettingzoo.utils import BaseParallelWrapper
 
@@ -202,7 +203,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         curriculum = self._curriculum
         if curriculum is not None:
             curriculum.advance(steps=self.num_envs)
-            over = terminated | truncated
+            over = np.logical_or(terminated, truncated)  # which some environments tell as 0 and 1
             rows = self._old_episodes.ended(over)
             if self._by_reward.looks:
                 self._by_reward.saw(rewards[~over])

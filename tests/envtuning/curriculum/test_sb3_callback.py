@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
 
 from stable_baselines3 import PPO
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnvWrapper, VecNormalize
 
 import engineers
 import mapf_frozenlake as mfl
@@ -208,6 +209,24 @@ def test_without_a_word_of_success_it_is_ending_with_a_reward():
     learn(envs, curriculum, steps=3, apply=lambda vec_env, config: applied.append((vec_env, config)))
     assert heard[:3] == [True, False, False]
     assert applied == [(envs, "next")]
+
+
+def test_ends_may_be_told_as_zeros_and_ones():
+    """As SuperSuit's environments for Stable-Baselines3 do."""
+
+    class Numbers(VecEnvWrapper):
+        def reset(self):
+            return self.venv.reset()
+
+        def step_wait(self):
+            observations, rewards, dones, infos = self.venv.step_wait()
+            return observations, rewards, dones.astype(np.uint8), infos
+
+    ladder = Ladder([1, 2], threshold=0.5, window=4)
+    envs = Numbers(DummyVecEnv([partial(gym.make, "CartPole-v1")] * 4))
+    with pytest.warns(UserWarning, match="as other steps pay, too"):
+        learn(envs, ladder, steps=1_200, apply=lambda env, config: None)
+    assert ladder.rung == 1
 
 
 @pytest.mark.parametrize("wrapper", [CurriculumEnv, CurriculumVectorEnv])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -387,6 +389,24 @@ def test_episodes_begun_on_the_rung_before_say_nothing_of_the_next(mode):
     envs, ended = play_rungs(ladder, mode)
     assert sum(episodes.count(0) for episodes in ended) >= 30  # each copy's first, many more than the rungs need
     assert (ladder.rung, envs.get_config()) == (1, 1)
+
+
+def test_ends_may_be_told_as_zeros_and_ones():
+    class Numbers(gym.vector.VectorWrapper):
+        def step(self, actions):
+            observations, rewards, terminated, truncated, infos = self.env.step(actions)
+            return observations, rewards, terminated.astype(np.uint8), truncated.astype(np.uint8), infos
+
+    ladder = Ladder(range(5), threshold=1.0, window=4)
+    envs = SyncVectorEnv([partial(Rung, 1 + copy % 6) for copy in range(30)], autoreset_mode=AutoresetMode.DISABLED)
+    envs = CurriculumVectorEnv(Numbers(envs), ladder)
+    over = None
+    for _ in range(40):
+        if over is None or over.any():
+            envs.reset(options=None if over is None else {"reset_mask": over})
+        *_, terminated, _, _ = envs.step(np.zeros(30, int))
+        over = terminated.astype(bool)
+    assert ladder.rung == 1
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
