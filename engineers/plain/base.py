@@ -56,18 +56,18 @@ class Design:
         """Give each of the target's slices its part of the data, and no data to the others; both mappings are by slice name.
 
         No slice of the target is given up for good: it keeps ``LEAST_PART`` of the data, so that later reports can still tell of it.
-        Raises ``KnobError`` if no part is above 0.
+        Raises ``KnobError`` if there are shares to turn and no part is above 0.
         """
-        if not any(part > 0 for part in parts.values()):
+        shared = {piece.name: piece.share for piece in slices if piece.share is not None}
+        if shared and not any(part > 0 for part in parts.values()):
             raise KnobError(
                 f"no part is above 0 (parts={dict(parts)}): give each slice its part, from rows that the report has (`results` is empty without "
                 "a validation, `training_results` without outcomes of training)"
             )
         given = with_least(parts, min(LEAST_PART, LEAST_TOGETHER / max(len(parts), 1)))
-        for piece in slices:
-            if piece.share is not None:
-                why = reasons.get(piece.name, "the target does not have it")
-                self.turn(piece.share, some_share_of(piece.share, given.get(piece.name, 0.0)), why)
+        for name, share in shared.items():
+            why = reasons.get(name, "the target does not have it")
+            self.turn(share, some_share_of(share, given.get(name, 0.0)), why)
 
 
 class PlainEngineer(Engineer):
@@ -114,7 +114,7 @@ class PlainEngineer(Engineer):
             raise KnobError(
                 f"{self.name} can do nothing with this {type(current).__name__}: it turns {self.turns}, and editable is "
                 f"{there:.300}; make other knobs editable, or name an engineer that can turn these "
-                "('fixed' changes nothing)"
+                f"('fixed' changes nothing){_lacking_bounds(knobs)}"
             )
 
     def propose(
@@ -207,6 +207,14 @@ class PlainEngineer(Engineer):
                 with suppress(KnobError):
                     return with_values(current, summed)
             raise
+
+
+def _lacking_bounds(knobs: Sequence[Knob]) -> str:
+    """What to add to numbers that could be turned if they had two bounds."""
+    open_ended = [
+        knob.name for knob in knobs if knob.types & {"number", "integer"} and knob.bounds is None and not knob.options
+    ]
+    return f". {', '.join(open_ended[:3])} would be turned with two bounds: Field(…, ge=…, le=…)" if open_ended else ""
 
 
 def with_the_sum_of_now(asked: Sequence[tuple[Knob, Any]]) -> dict[KnobPath, float | int]:

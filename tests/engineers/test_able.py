@@ -151,3 +151,11 @@ def test_who_reads_can_write_any_knob_but_needs_one(name, monkeypatch):
         engineers.make(name).check_able(config())
     with pytest.raises(KnobError, match="no"):
         engineers.make(name).check_able(Nothing())
+
+
+def test_a_number_without_two_bounds_is_told_what_it_lacks():
+    class Reach(BaseModel):
+        distance: float = Field(1.0, gt=0)
+
+    with pytest.raises(KnobError, match=r"\. distance would be turned with two bounds: Field\(…, ge=…, le=…\)$"):
+        engineers.make("rules").check_able(Reach())
