@@ -165,7 +165,7 @@ class EngineerCurriculum(Curriculum):
             return "a question is open"
         if self.max_questions is not None and self._questions >= self.max_questions:
             return f"all {self.max_questions} questions are asked"
-        return f"{self._amount:,} of {self.every:,} {self.unit} to the next question"
+        return f"{self._amount:,} of the {self.every:,} {self.unit} before the next question are done"
 
     # Outcomes
 

@@ -269,12 +269,12 @@ def test_so_it_does_in_the_vector_form(reward, terminated, truncated, heard):
 
 
 class Walk(gym.Env):
-    """Five steps, each with a reward if ``pays``; the last one terminates with a reward. ``told``: what its last info says."""
+    """Five steps, each with a reward if ``pays``; the last one terminates with a reward. Each costs two if ``costs``. ``told``: what its last info says."""
 
     observation_space = action_space = gym.spaces.Discrete(2)
 
-    def __init__(self, pays: bool = False, told: Any = None, falls: bool = False) -> None:
-        self.pays, self.told, self.falls = pays, told or {}, falls
+    def __init__(self, pays: bool = False, told: Any = None, falls: bool = False, costs: bool = False) -> None:
+        self.pays, self.told, self.falls, self.costs = pays, told or {}, falls, costs
 
     def set_config(self, config: Any) -> None:
         pass
@@ -286,7 +286,7 @@ class Walk(gym.Env):
     def step(self, action: Any) -> Any:
         self.steps += 1
         over = self.steps == 5
-        reward = float(self.pays or over) - 2 * (over and self.falls)
+        reward = float(self.pays or over) - 2 * (self.costs or (over and self.falls))
         return 0, reward, over, False, self.told if over else {}
 
 
@@ -294,6 +294,9 @@ WALKS = [
     ({"pays": True}, True),  # as CartPole
     ({}, False),  # only at the goal, which is reached every time
     ({"pays": True, "falls": True}, False),  # the end without a reward tells a fall
+    ({"costs": True}, True),  # as Acrobot: the goal pays nothing
+    ({"costs": True, "told": {"is_success": True}}, False),
+    ({"falls": True}, False),  # no success yet, where only the end pays
     ({"pays": True, "told": {"is_success": True}}, False),
 ]
 

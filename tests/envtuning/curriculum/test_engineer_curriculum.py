@@ -851,7 +851,7 @@ def test_in_print_every_stage_is_a_line():
     curriculum = EngineerCurriculum(Stub(), Tasks(), every=30)
     fed(curriculum, 75)
     head, first, second = str(curriculum).splitlines()
-    assert head == "stub: 2 stages, 2 proposals, 0 incidents; 15 of 30 episodes to the next question"
+    assert head == "stub: 2 stages, 2 proposals, 0 incidents; 15 of the 30 episodes before the next question are done"
     assert (
         first
         == "stage 0: 30 episodes, success easy 0.9 (score 0.925), hard 0.1 (score 0.325), middle 0.2 (score 0.4); easy.share 1 → 0.5"
@@ -890,7 +890,10 @@ def test_in_print_stands_when_the_engineer_is_asked_next():
     curriculum = EngineerCurriculum(Stub(), Tasks(), every=2_000, max_questions=1)
     fed(curriculum, 1_500)
     assert curriculum.next() is None
-    assert str(curriculum) == "stub: 0 stages, 0 proposals, 0 incidents; 1,500 of 2,000 episodes to the next question"
+    assert (
+        str(curriculum)
+        == "stub: 0 stages, 0 proposals, 0 incidents; 1,500 of the 2,000 episodes before the next question are done"
+    )
     fed(curriculum, 500)
     assert str(curriculum).splitlines()[0].endswith("; all 1 questions are asked")
 
