@@ -70,7 +70,6 @@ def waits_for_a_target(engineer: Engineer, config: BaseModel, editable: Sequence
     knobs = find_knobs(config, editable)
     dials = [knob for knob in knobs if role_of(knob) == "difficulty" and engineer.can_turn([knob])]
     ends = {knob.path: knob.fit(end) for knob in dials if (end := _other_end(knob, engineer)) is not None}
-
     if not ends:
         return None
 

@@ -21,9 +21,8 @@ class ByReward:
     """
 
     def __init__(self) -> None:
-        self.looks = (
-            0  # so many steps that end no episode are still to be shown to ``saw``; none where infos say the success
-        )
+        # So many steps that end no episode are still to be shown to ``saw``; none where infos say the success.
+        self.looks = 0
         self._others_pay = self._settled = False
         self._all_cost = False  # the other steps that were seen
         self._ends = self._won = 0

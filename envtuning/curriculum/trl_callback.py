@@ -173,6 +173,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
                     "this callback"
                 )
             self.curriculum.load_state_dict(saved["attributes"]["curriculum"], self.renamed)
+            self._best = saved["attributes"].get("best_score", 1.0)  # of one that does not say it, nothing is doubted
         self._paid.clear()
         attached(self.curriculum, self.prompts, apply_config)
         if self.curriculum.config is not None:
@@ -230,7 +231,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
 
     def state(self) -> dict[str, Any]:
         """What transformers writes into ``trainer_state.json``."""
-        return {"args": {}, "attributes": {"curriculum": self.curriculum.state_dict()}}
+        return {"args": {}, "attributes": {"curriculum": self.curriculum.state_dict(), "best_score": self._best}}
 
 
 def _processes() -> int:

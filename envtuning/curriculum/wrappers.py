@@ -51,7 +51,7 @@ def first_version(curriculum: Curriculum | None) -> int:
     return -1 if curriculum is None or curriculum.config is not None else curriculum.version
 
 
-def counted_by_steps(curriculum: Curriculum | None) -> None:
+def raise_if_by_iterations(curriculum: Curriculum | None) -> None:
     """A wrapper knows nothing of the trainer's iterations."""
     if curriculum is not None:
         curriculum.raise_unless_counted(("episodes", "steps"))
@@ -62,7 +62,7 @@ class _Swap:
 
     def __init__(self, env: Any, curriculum: Given | None, apply: Apply, spaces: Any) -> None:
         self.curriculum = attached(curriculum, env, apply)
-        counted_by_steps(self.curriculum)
+        raise_if_by_iterations(self.curriculum)
         self.env, self.apply, self.spaces = env, apply, spaces
         self.next: Config | None = None
         self.current: Config | None = None  # None until the first swap
@@ -165,7 +165,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         _raise_unless_wraps(type(self), env, isinstance(env, gym.vector.VectorEnv))
         super().__init__(env)
         self._curriculum = attached(curriculum, env, apply)
-        counted_by_steps(self._curriculum)
+        raise_if_by_iterations(self._curriculum)
         self._apply = apply
         self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
         self._config: Config | None = None

@@ -304,6 +304,23 @@ def test_rewards_that_never_reach_1_are_doubted_once():
         training([0.9, 0.5], success=lambda reward: reward > 0.8)
 
 
+def test_a_success_before_a_checkpoint_is_remembered_after_it():
+    def callback():
+        return callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG, every=4))
+
+    first, again, main = callback(), callback(), SimpleNamespace(is_world_process_zero=True)
+    for _ in range(4):
+        stepped(first, [1.0, 0.5], ["odd", "even"])
+    saved = json.loads(json.dumps({"TRLCurriculumCallback": first.state()}))
+    again.rewards(lambda **columns: [])
+    again.on_train_begin(SimpleNamespace(), SimpleNamespace(global_step=4, stateful_callbacks=saved), None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4):
+            stepped(again, [0.9, 0.5], ["odd", "even"])
+        again.on_train_end(None, main, None)
+
+
 def test_slices_that_have_other_names_now_are_mapped_when_training_continues():
     def curriculum(*names):
         return EngineerCurriculum("uniform", Parts(slices={name: Part() for name in names}), every=100)
