@@ -53,6 +53,8 @@ EXCHANGE = Exchange(
 class Engineer(engineers.Engineer):
     """Answers by a function, and remembers how it was asked."""
 
+    name = "stub"
+
     def __init__(self, answer: Callable[[], Any]) -> None:
         self.answer, self.asked = answer, []
 
