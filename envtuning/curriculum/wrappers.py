@@ -27,6 +27,7 @@ from envtuning.curriculum.ended import SliceOf, outcome_of, outcomes_of_rows, su
 from envtuning.curriculum.old_episodes import OldEpisodes
 from envtuning.outcomes import Outcome
 
+COUNTED = ("episodes", "steps")  # by a wrapper, which knows nothing of the trainer's iterations
 Given = Curriculum | Callable[[bool], Config | None]  # a curriculum, or a function of each episode's success
 
 
@@ -34,11 +35,14 @@ class SpacesChanged(ValueError):
     """A config needs other spaces than those that the trainer was built for."""
 
 
-def attached(given: Given | None, env: Any, apply: Apply) -> Curriculum | None:
-    """The curriculum of these environments. Raises the environment's error for a config that does not fit its spaces, and TypeError if it takes none."""
+def attached(given: Given | None, env: Any, apply: Apply, counts: Sequence[str] | None = None) -> Curriculum | None:
+    """The curriculum of these environments, at a door that ``counts`` these units, or all. Raises the environment's error for a config that does
+    not fit its spaces, and TypeError if it takes none."""
     if given is None:
         return None
     curriculum = as_curriculum(given)
+    if counts is not None:
+        curriculum.raise_unless_counted(counts)
     if apply is apply_config:
         if curriculum.config is not None:
             setters(env)
@@ -51,18 +55,11 @@ def first_version(curriculum: Curriculum | None) -> int:
     return -1 if curriculum is None or curriculum.config is not None else curriculum.version
 
 
-def raise_if_by_iterations(curriculum: Curriculum | None) -> None:
-    """A wrapper knows nothing of the trainer's iterations."""
-    if curriculum is not None:
-        curriculum.raise_unless_counted(("episodes", "steps"))
-
-
 class _Swap:
     """A pending config: kept until the next reset and then applied; its spaces must equal those of the trainer."""
 
     def __init__(self, env: Any, curriculum: Given | None, apply: Apply, spaces: Any) -> None:
-        self.curriculum = attached(curriculum, env, apply)
-        raise_if_by_iterations(self.curriculum)
+        self.curriculum = attached(curriculum, env, apply, COUNTED)
         self.env, self.apply, self.spaces = env, apply, spaces
         self.next: Config | None = None
         self.current: Config | None = None  # None until the first swap
@@ -164,8 +161,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
     ) -> None:
         _raise_unless_wraps(type(self), env, isinstance(env, gym.vector.VectorEnv))
         super().__init__(env)
-        self._curriculum = attached(curriculum, env, apply)
-        raise_if_by_iterations(self._curriculum)
+        self._curriculum = attached(curriculum, env, apply, COUNTED)
         self._apply = apply
         self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
         self._config: Config | None = None

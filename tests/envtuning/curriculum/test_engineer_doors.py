@@ -433,25 +433,25 @@ def test_rllib_restores_into_a_new_algorithm_and_refuses_a_curriculum_of_another
     state = curriculum.state_dict()
     fresh = EngineerCurriculum(Turns(), lakes(1.0), every=EVERY)
     again = own_env(0, fresh)
+
+    def goes_on_from_there() -> None:
+        again.restore_from_path(str(folder))
+        RLlibCurriculumCallback.restore(again, folder)
+        assert fresh.state_dict() == state
+        again.train()
+        assert fresh.stage == state["stage"] + 1
+
     again.restore_from_path(str(folder))
     with pytest.raises(
         RunError, match="this Algorithm has trained for 2 iterations, and its curriculum has counted 0: "
     ):
         again.train()
-    again.restore_from_path(str(folder))
-    RLlibCurriculumCallback.restore(again, folder)
-    assert fresh.state_dict() == state
-    again.train()
-    assert fresh.stage == state["stage"] + 1
+    goes_on_from_there()
     again.train()
     again.restore_from_path(str(folder))  # a rollback in the middle of a training
     with pytest.raises(RunError, match=r"for 2 iterations, and its curriculum has counted 4: .*Callback\.restore\("):
         again.train()
-    again.restore_from_path(str(folder))
-    RLlibCurriculumCallback.restore(again, folder)
-    assert fresh.state_dict() == state
-    again.train()
-    assert fresh.stage == state["stage"] + 1
+    goes_on_from_there()
     with pytest.raises(
         RunError, match=r"for 0 iterations, and its curriculum has counted 2: .* give a new Algorithm a new "
     ):
