@@ -27,7 +27,7 @@ What to know before you use one of these libraries:
   crowd, use `fixed_roster=True` if the library needs the same agents in every episode (TorchRL, SuperSuit, Tianshou,
   AgileRL, RLlib's PettingZoo wrapper). Empty slots see zeros, may only WAIT and get reward 0.
 - Gymnasium 1.1 to 1.4 are supported. Ray needs 1.2.2, so the extra `rllib` installs that version, and most tests run on it.
-  `make newest` runs the tests of the world and of its text interface on 1.4.
+  `make newest` runs the tests of the world, of its text interface and of the curricula, with Stable-Baselines3, on 1.4.
 - If a library expects observations to be arrays, not dicts, use `action_mask=None`, or `action_mask="info"` if it looks for
   masks in the infos.
 - To limit the length of an episode, use `horizon`, because the environment itself counts the steps. Do not use

@@ -298,25 +298,24 @@ def test_a_local_model_is_loaded_as_its_options_say_and_asked_by_them(monkeypatc
     import transformers
 
     loaded: list[Any] = []
+    weights = SimpleNamespace(device=SimpleNamespace(type="cuda"))
 
     def model_from(name: str, **options: Any) -> Any:
         loaded.append((name, options))
-        return SimpleNamespace(to=lambda device: ("weights", device))
+        return SimpleNamespace(to=lambda device: loaded.append(device) or weights)
 
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", model_from)
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda name, **options: f"tokenizer of {name}")
     told = {"temperature": 0.1, "seed": 3, "thinking": 5, "constrained": False, "longest_string": 77}
     chat = local.LocalChat("some/model", device="gpu:1", dtype="half", arguments={"revision": "r"}, **told)  # type: ignore[arg-type]
     chat.load_now()
-    assert loaded == [("some/model", {"dtype": "half", "revision": "r"} | WEIGHTS)]
-    assert chat._live == live.LiveChat(
-        ("weights", "gpu:1"), "tokenizer of some/model", model="local/some/model", **told
-    )  # type: ignore[arg-type]
+    assert loaded == [("some/model", {"dtype": "half", "revision": "r"} | WEIGHTS), "gpu:1"]
+    assert chat._live == live.LiveChat(weights, "tokenizer of some/model", model="local/some/model", **told)  # type: ignore[arg-type]
     asked: list[Any] = []
     monkeypatch.setattr(live.LiveChat, "complete", lambda _, *question, **limit: asked.append((question, limit)))
     chat.complete(QUESTION, {"type": "string"}, max_tokens=9)
     assert asked == [((QUESTION, {"type": "string"}), {"max_tokens": 9})]
-    assert len(loaded) == 1
+    assert len(loaded) == 2
 
 
 @pytest.mark.parametrize(
