@@ -120,9 +120,8 @@ def _exchanged(before: Collection[Place], after: Collection[Place]) -> list[str]
         there = ", ".join(place[-1] for place in before) or "none"
         told.append(f"{_slices_are(new)} new: an engineer adds no slice (the config has {there})")
     if gone:
-        told.append(
-            f"{_slices_are(gone)} gone: keep {'them, and give each' if gone[1:] else 'it, and give it'} a share of 0"
-        )
+        keep, give = ("keep them", "give each") if gone[1:] else ("keep it", "give it")
+        told.append(f"{_slices_are(gone)} gone: {keep}" + (f", and {give} a share of 0" if after else ""))
     return told
 
 

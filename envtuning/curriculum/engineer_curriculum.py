@@ -11,6 +11,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import signature
 from itertools import pairwise
 from numbers import Integral, Real
@@ -22,7 +23,7 @@ from pydantic import BaseModel
 import engineers
 from engineers.controls import under_control
 from engineers.engineer import Engineer, as_engineer
-from engineers.guard import NO_GUARD, Guard
+from engineers.guard import NO_GUARD, Feasible, Guard
 from engineers.knobs import KnobError, dump, find_knobs, leaves
 from engineers.model.engineer import ModelEngineer
 from engineers.model.ledger import Ledger, Taken
@@ -399,15 +400,9 @@ class EngineerCurriculum(Curriculum):
 
     def _whole_guard(self) -> Guard:
         """The given guard, and the trainer's own refusal of configs that do not fit its environments."""
-        fits, feasible = self._fits, self.guard.feasible
-        if fits is None:
+        if self._fits is None:
             return self.guard
-
-        def both(config: Config) -> Any:
-            fits(config)
-            return None if feasible is None else feasible(config)
-
-        return Guard(both, self.guard.max_drop)
+        return Guard(_FitsToo(self._fits, self.guard.feasible), self.guard.max_drop)
 
     def training_ended(self) -> None:
         """Warn, once, of an engineer that was never asked."""
@@ -421,7 +416,8 @@ class EngineerCurriculum(Curriculum):
             )
         else:
             warn(
-                f"training ended after {self._amount:,} of {self.every:,} {self.unit}, so the engineer was never asked: give a smaller `every`"
+                f"training ended after {self._amount:,} of {self.every:,} {self.unit}, so the engineer was never asked: train on, as these stay "
+                "counted, or give a smaller `every`"
             )
 
     # State
@@ -459,6 +455,18 @@ class EngineerCurriculum(Curriculum):
         if self.unit == "episodes":  # without those of slices that are gone
             self._amount = sum(half.episodes for half in self._halves)
         self._open = None if state["open"] is None else _Question(StageReport.model_validate(state["open"]))
+
+
+@dataclass(frozen=True)
+class _FitsToo:
+    """Equal for equal checks, so that a config which an engineer's guard has passed is not checked again."""
+
+    fits: Fits
+    feasible: Feasible | None
+
+    def __call__(self, config: Config) -> object:
+        self.fits(config)
+        return None if self.feasible is None else self.feasible(config)
 
 
 class _Question:

@@ -64,7 +64,7 @@ NEW = "slice 'c' is new: an engineer adds no slice (the config has a, b)"
     [
         (parts(a=1, b=1, c=1), NEW),
         (parts(a=1), "slice 'b' is gone: keep it, and give it a share of 0"),
-        (parts(), "slices 'a', 'b' are gone: keep them, and give each a share of 0"),
+        (parts(), "slices 'a', 'b' are gone: keep them"),
     ],
 )
 @pytest.mark.parametrize("editable", [None, ["parts.*.share"]])

@@ -296,7 +296,8 @@ def test_a_training_that_ends_before_the_first_question_says_so_once():
     curriculum = EngineerCurriculum(Stub(), Tasks(), every=2_000)
     fed(curriculum, 1_037)
     with pytest.warns(
-        UserWarning, match="after 1,037 of 2,000 episodes, so the engineer was never asked: give a smaller"
+        UserWarning,
+        match="after 1,037 of 2,000 episodes, so the engineer was never asked: train on, as these stay counted, or give a smaller",
     ):
         curriculum.training_ended()
     asked = EngineerCurriculum(Stub(), Tasks(), every=30)
@@ -331,6 +332,16 @@ def test_a_config_that_does_not_fit_the_trainers_environments_is_refused_before_
     curriculum.attach(fits)
     assert fed(curriculum, 10) == []
     assert "easy must be whole" in curriculum.incidents[0].message
+
+
+def test_an_accepted_config_is_checked_once():
+    tried = []
+    guard = engineers.Guard(feasible=lambda config: tried.append(("drawn", config)))
+    curriculum = EngineerCurriculum("rising", Tasks(), target=Tasks(), every=30, guard=guard)
+    curriculum.attach(lambda config: tried.append(("fits", config)))
+    tried.clear()  # that of the first config
+    (config,) = fed(curriculum, 30)
+    assert tried == [("fits", config), ("drawn", config)]
 
 
 def test_an_edit_in_place_is_a_proposal_like_any_other_and_reaches_nothing_else():
