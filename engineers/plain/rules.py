@@ -145,7 +145,7 @@ class RulesEngineer(Walker):
     ) -> None:
         """Half of the way back to the config of a stage that did better."""
         slices = find_slices(knobs)
-        back = Way(slices, dump(current), record.config, self.range_of)
+        back = Way(slices, dump(current), record.config, self.range_of, goal=f"stage {record.stage}")
         if back.wanted is None:
             return
         back.turn_shares(design, back.wanted, 0.5, why)

@@ -25,9 +25,16 @@ class Way:
     """From the current config's slices towards the target's; without a target, towards the far end of every range."""
 
     def __init__(
-        self, slices: Sequence[SliceKnobs], current: Mapping[str, Any], target: Mapping[str, Any], range_of: Range
+        self,
+        slices: Sequence[SliceKnobs],
+        current: Mapping[str, Any],
+        target: Mapping[str, Any],
+        range_of: Range,
+        *,
+        goal: str = "the target",
     ) -> None:
         self.slices, self.target, self.range_of = slices, target, range_of
+        self.goal = goal  # the target's name in reasons
         self.shares = shares_of(dict(current), slices)
         weights = {slice_.name: self._weight_in_target(slice_) for slice_ in slices}
         total = sum(weights.values())
@@ -57,7 +64,10 @@ class Way:
         if total <= 0:
             return
         goal = [wanted.get(name, 0.0) / total for name in names]
-        start = [self.shares[name] for name in names] if sum(self.shares.values()) > 0 else goal
+        now = [self.shares[name] for name in names]
+        start = now if sum(now) > 0 else goal
+        if now == goal and 1.0 in goal:
+            why = f"all of the data is in {names[goal.index(1.0)]} already"
         for slice_, share in zip(self.slices, transported(start, goal, fraction), strict=True):
             if slice_.share is not None:
                 design.turn(slice_.share, share_of(slice_.share, share), why)
@@ -84,7 +94,13 @@ class Way:
                 reached, told = _step(start, end, abs(fraction), "number" not in knob.types), why
                 if fraction > 0 and 0 < abs(end - reached) <= self._little(knob, end, bounds):
                     reached, told = end, f"{why}, rounded up to all of it"
+                if knob.value == end:
+                    told = f"{self._end_in_words if fraction >= 0 else 'as easy as it can be'} already"
                 design.turn(knob, knob.fit(reached, bounds, exact=end), told)
+
+    @property
+    def _end_in_words(self) -> str:
+        return f"as in {self.goal}" if self.is_known else "at the hard end"
 
     def _little(self, knob: Knob, aim: float, bounds: tuple[float, float]) -> float:
         """A step that would leave no more than this goes all the way: halves of what is left would never end. Whole numbers step by 1 at least."""

@@ -271,10 +271,32 @@ def test_a_reason_says_that_the_little_that_was_left_is_gone_too():
         0.5,
         "success 0.90 in training, target not tested: 44% of the way to it, rounded up to all of it",
     )
-    done = engineers.make("rules").propose(
-        report_of(Hill(slope=0.5), {}, {"hill": 0.9}, target=Hill(slope=0.5)), Hill(slope=0.5)
-    )
-    assert "rounded" not in done.kept["slope"]
+
+
+@pytest.mark.parametrize(
+    ("slope", "success", "target", "why"),
+    [
+        (0.5, 0.9, Hill(slope=0.5), "as in the target already"),
+        (0.5, 0.3, Hill(slope=0.5), "as in the target already"),  # a step of no length says so, too
+        (0.9, 0.9, None, "at the hard end already"),
+        (0.0, 0.0, Hill(slope=0.5), "as easy as it can be already"),
+    ],
+)
+def test_a_knob_that_is_where_its_way_ends_is_told_as_no_part_of_a_way(slope, success, target, why):
+    config = Hill(slope=slope)
+    report = report_of(config, {}, {"hill": success}, target=target)
+    assert engineers.make("rules").propose(report, config).kept == {"slope": why}
+
+
+def test_what_an_earlier_stage_had_alike_is_not_told_as_taken_back():
+    config, earlier = lake(s4=(1.0, 0.1), s6=(0.0, 0.5)), lake(s4=(1.0, 0.1), s6=(0.0, 0.4))
+    history = [record(0, earlier, {}, {4: 0.7})]
+    report = report_of(config, {}, {4: 0.0}, history=history, target=TARGET)
+    assert engineers.make("rules").propose(report, config, EDITABLE).kept == {
+        "slices.4.share": "all of the data is in 4 already",
+        "slices.6.share": "all of the data is in 4 already",
+        "slices.4.hole_ratio": "as in stage 0 already",
+    }
 
 
 def test_nothing_measured_nothing_turned():
