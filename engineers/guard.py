@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import eq
@@ -79,11 +79,31 @@ def read_back(config: BaseModel, current: ConfigT) -> ConfigT:
     """A proposed config, read from its own JSON, so that none passes which was built past its validators. Raises ``KnobError``."""
     if type(config) is not type(current):
         raise KnobError(f"the config is a {type(config).__name__}, it must be a {type(current).__name__}")
+    if unknown := list(_unknown_names(config)):  # their values would be lost on the way
+        raise KnobError("; ".join(unknown))
     try:
         told = dump(config)
     except Exception as error:  # built past its validators, it may hold anything
         raise KnobError(f"the config cannot be written as JSON ({type(error).__name__}: {error})") from error
     return validated(type(current), told)
+
+
+def _unknown_names(part: Any, path: str = "") -> Iterator[str]:
+    """A sentence for each name that ``model_copy(update=…)`` has set in the config, or in a model inside it, without such a field."""
+    if isinstance(part, BaseModel):
+        fields, extra = type(part).model_fields, part.model_extra or {}
+        for name in sorted(part.model_fields_set - fields.keys() - extra.keys()):
+            place = path or "the config"
+            yield f"{place} has no field {name!r}, and model_copy does not check names: give one of {', '.join(fields)}"
+        below: dict[Any, Any] = {name: value for name, value in vars(part).items() if name in fields} | extra
+    elif isinstance(part, Mapping):
+        below = dict(part)
+    elif isinstance(part, list | tuple):
+        below = dict(enumerate(part))
+    else:
+        return
+    for key, value in below.items():
+        yield from _unknown_names(value, f"{path}.{key}" if path else str(key))
 
 
 NO_GUARD = Guard()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 import engineers
 from engineers import Proposal
@@ -28,6 +28,36 @@ def test_a_config_built_past_its_validators_is_refused(kitchen):
     (said,) = check(with_menu(kitchen, soup={"share": 3.0}), kitchen)
     assert "menu.soup.share=3.0" in said
     assert "less than or equal to 1" in said
+
+
+def test_a_name_that_model_copy_took_without_a_look_is_refused(kitchen):
+    (said,) = check(kitchen.model_copy(update={"stile": "fancy"}), kitchen)
+    assert (
+        said
+        == "the config has no field 'stile', and model_copy does not check names: give one of menu, style, ovens, owner"
+    )
+    (said,) = check(with_menu(kitchen, soup={"heta": 90.0}), kitchen)
+    assert said.startswith(
+        "menu.soup has no field 'heta', and model_copy does not check names: give one of share, heat,"
+    )
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    wind: float = Field(0.1, ge=0.0, le=1.0, description="Strength of the wind.")
+    inner: Open | None = None
+
+    @cached_property
+    def gust(self) -> float:
+        return 2 * self.wind
+
+
+def test_a_config_may_have_names_that_its_class_allows():
+    current = Open(inner=Open(note="here"), sand=0.1)
+    changed = current.model_copy(update={"wind": 0.3, "sand": 0.1})
+    assert changed.gust == 0.6
+    assert check(changed, current, editable=["wind"]) == []
 
 
 def test_another_class_is_refused(kitchen):
