@@ -128,6 +128,11 @@ class PlainEngineer(Engineer):
         raise_unless_knobs(self.space, current)
         knobs = find_knobs(current, editable)
         design = self.design(report, current, knobs)
+        if not isinstance(design, Design):
+            told = "None" if design is None else f"a {type(design).__name__}"
+            raise TypeError(
+                f"design returned {told}: return the Design with the values that you turned, or Design() for no change"
+            )
         config, refusals = self._guarded(design.values, report, current, editable)
         if config is None:
             config, of_parts = self._part_by_part(design, knobs, report, current, editable)

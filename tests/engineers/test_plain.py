@@ -527,6 +527,18 @@ class Beyond(PlainEngineer):
         return design
 
 
+@pytest.mark.parametrize(("returned", "told"), [(None, "None"), ({}, "a dict")])
+def test_a_design_that_is_not_returned_is_told_as_such(example_report, returned, told):
+    class Forgets(Beyond):
+        def design(self, report, current, knobs):
+            return returned
+
+    with pytest.raises(
+        TypeError, match=f"^design returned {told}: return the Design with the values that you turned, or"
+    ):
+        Forgets("share").propose(example_report, LakeConfig.model_validate(example_report.config))
+
+
 def test_a_value_out_of_bounds_is_scaled_or_ends_at_its_bound(example_report):
     config = LakeConfig.model_validate(example_report.config)
     first, second = config.slices[3].share, config.slices[4].share
