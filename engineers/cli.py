@@ -108,11 +108,11 @@ def propose(
         save.parent.mkdir(parents=True, exist_ok=True)
     made = make(engineer, **(given | _options(option)))
     if as_json:
-        proposal = made.propose(read, current, editable or None).with_changes(current)
+        proposal = made.propose(read, current=current, editable=editable or None).with_changes(current)
         print(as_text(proposal, indent=2))
     else:
         with err.status(f"{made.name} is reading the report of stage {read.stage} …"), _telling_each_question():
-            proposal = made.propose(read, current, editable or None).with_changes(current)
+            proposal = made.propose(read, current=current, editable=editable or None).with_changes(current)
         _show(proposal, read)
     if save is not None:
         save.write_text(as_text(proposal.config, indent=2) + "\n", encoding="utf-8")

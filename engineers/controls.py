@@ -62,7 +62,7 @@ class ControlledEngineer(Engineer):
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
-        return self.engineer.propose(self.told(report), current, editable)
+        return self.engineer.propose(self.told(report), current=current, editable=editable)
 
 
 def under_control(engineer: Engineer) -> Engineer:

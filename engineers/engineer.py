@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -50,7 +51,8 @@ class Engineer(ABC):
 
 
 def as_engineer(made: Any) -> Engineer:
-    """The engineer itself, with its tier as a ``Tier``. Raises ``TypeError`` for what does not derive from ``Engineer``, or has no name."""
+    """The engineer itself, with its tier as a ``Tier``. Raises ``TypeError`` for what does not derive from ``Engineer``, has no name, or
+    cannot be asked."""
     if isinstance(made, type) and issubclass(made, Engineer):
         raise TypeError(
             f"the class {made.__name__}, which is not an engineer itself: give an instance, {made.__name__}()"
@@ -60,6 +62,7 @@ def as_engineer(made: Any) -> Engineer:
     engineer: Engineer = made
     if not isinstance(getattr(engineer, "name", None), str):
         raise TypeError(f'a {type(made).__name__}, which has no name: write name = "…" in its class')
+    _raise_unless_takes_a_report(engineer)
     if not isinstance(engineer.tier, Tier):  # a class may give the number alone
         if isinstance(engineer.tier, bool) or engineer.tier not in list(Tier):
             raise TypeError(
@@ -67,3 +70,13 @@ def as_engineer(made: Any) -> Engineer:
             )
         engineer.tier = Tier(engineer.tier)
     return engineer
+
+
+def _raise_unless_takes_a_report(engineer: Engineer) -> None:
+    """Else the first question would tell, late in a training."""
+    try:
+        signature(engineer.propose).bind(None, current=None, editable=None)
+    except TypeError as error:
+        raise TypeError(
+            f"engineer {engineer.name}, whose propose cannot be called ({error}): write def propose(self, report, current, editable=None)"
+        ) from None

@@ -207,6 +207,27 @@ def test_an_engineer_has_a_name_and_is_an_instance(kitchen):
                 taken(given)
 
 
+def test_an_engineer_that_cannot_be_called_is_refused_before_it_is_asked(kitchen):
+    class TakesTwo(Engineer):
+        name = "takes-two"
+
+        def propose(self, report, current):
+            raise NotImplementedError
+
+    class TakesAny(TakesTwo):
+        def propose(self, report, current, **options):
+            raise NotImplementedError
+
+    said = (
+        "engineer takes-two, whose propose cannot be called (got an unexpected keyword argument 'editable'): write "
+        "def propose(self, report, current, editable=None)"
+    )
+    for taken in (as_engineer, lambda given: EngineerCurriculum(given, kitchen)):
+        with pytest.raises(TypeError, match=f"^{re.escape(said)}$"):
+            taken(TakesTwo())
+        taken(TakesAny())
+
+
 def test_a_tier_may_be_given_as_its_number():
     class Own(PlainEngineer):
         name, tier = "own", 5
