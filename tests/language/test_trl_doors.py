@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -43,6 +44,28 @@ def test_text_dataset_becomes_a_dataset_that_grpo_trains_on(tiny, tmp_path):
     assert len(logs) == 2
     assert "rewards/plan_rewards/mean" in logs[0]
     assert 0 <= logs[0]["valid_rate"] <= 1
+
+
+def test_the_script_of_the_training_page_asks_its_engineer(tiny, tmp_path):
+    """With a small model, short prompts and few steps."""
+    from envtuning import EngineerCurriculum
+
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    (block,) = (part.split("```")[0] for part in page.split("```python\n") if part.startswith("from trl"))
+    smaller = {
+        '"Qwen/Qwen3-4B"': f'"{tiny}"',
+        "n=100_000": 'n=100_000, style="short"',
+        "every=400": "every=8",
+        'output_dir="trl", max_steps=1_000': f'output_dir="{tmp_path}", max_steps=3, **QUICK, **QUIET',
+    }
+    for there, here in smaller.items():
+        assert there in block
+        block = block.replace(there, here)
+    names = {"mfl": mfl, "EngineerCurriculum": EngineerCurriculum, "QUICK": QUICK, "QUIET": QUIET}
+    exec(block, names)
+    curriculum = names["curriculum"]
+    assert curriculum.stage >= 1
+    assert {row.name for row in curriculum.history[0].training_results} <= {"3", "4", "5"}
 
 
 def test_a_curriculum_swaps_the_lakes_under_somebodys_own_trainer(tiny, tmp_path, monkeypatch):

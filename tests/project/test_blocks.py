@@ -48,7 +48,7 @@ PYTHON_RUNS_IN = {
 }
 PYTHON_DOES_NOT_RUN = {
     "docs/design.md": "a list of names, with … for what the reader gives; each name runs on another page",
-    "docs/language.md": "names models of one's own; tests/language/test_trl_doors.py and test_small_skills.py run the same on small ones",
+    "docs/language.md": "names models of one's own; tests/language/test_small_skills.py runs them on a small one",
 }
 PICTURES = {  # drawings, and what a program says: nothing to run
     "README.md": ("            config ",),

@@ -68,11 +68,13 @@ def shortly(monkeypatch):
 @pytest.mark.ray
 @pytest.mark.parametrize("page", ["training.md", "trainees.md"])
 def test_the_pages_python_runs_as_pasted(ray_session, page, monkeypatch):
-    if page == "training.md":
+    if page != "trainees.md":
         shortly(monkeypatch)
     text = (EXAMPLES.parent / "docs" / page).read_text()
     namespace: dict = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        if "GRPOTrainer" in block:
+            continue  # it names a large model: tests/language/test_trl_doors.py runs it with a small one
         exec(compile(block, f"docs/{page}", "exec", dont_inherit=True), namespace)  # a reader has no __future__
     if page == "trainees.md":
         assert namespace["table"].overall.valid > 30  # percent; who learned nothing reaches almost no goal
