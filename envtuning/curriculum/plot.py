@@ -77,8 +77,10 @@ def drawn(
     coloured = dict(zip(names, colours, strict=True))
     for place, (heading, by_slice) in enumerate(turned.items()):
         panel = figure.add_subplot(grid[2 + place // columns, place % columns])
-        for name, values in by_slice.items():
-            panel.plot(edges, np.repeat(np.array(values, float), 2), color=coloured.get(name, ELSEWHERE), label=name)
+        widths = 1.5 + 3 * np.arange(len(by_slice))[::-1] / len(by_slice)  # or a line would hide its equal
+        for width, (name, values) in zip(widths, by_slice.items(), strict=True):
+            levels = np.repeat(np.array(values, float), 2)
+            panel.plot(edges, levels, color=coloured.get(name, ELSEWHERE), label=name, linewidth=width)
         panel.set_title(heading, fontsize="medium")
         panel.set(xlabel=unit, xlim=above.get_xlim())
         panel.locator_params("x", nbins=9 // columns)  # or their labels overlap

@@ -735,6 +735,7 @@ def test_the_picture_has_a_panel_for_every_other_number_that_was_turned(tmp_path
     assert lines["depth"]["hard"].get_ydata().tolist() == [2, 2, 3, 3, 4, 4]
     assert lines["depth"]["easy"].get_ydata().tolist() == [2, 2, 4, 4, 4, 4]
     assert np.isnan(lines["width"]["hard"].get_ydata()).tolist() == [True, True, False, False, False, False]
+    assert lines["depth"]["easy"].get_linewidth() > lines["depth"]["hard"].get_linewidth()  # seen where they are equal
     above = {line.get_label(): line.get_color() for line in figure.axes[0].get_lines()}
     assert (above["hard"] == lines["depth"]["hard"].get_color()).all()
     curriculum.plot(tmp_path / "picture.svg")
