@@ -92,7 +92,9 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         self._paid: list[_Paid] = []  # since the last step
         self._behind = False  # whether the next batch was fetched before the last swap
         self._stood: dict[str, float] = {}  # what was logged of the curriculum before that swap
-        self._wrapped = False
+        self._wrapped = False  # the trainer's reward function, and
+        self._met = False  # whether the trainer has called this callback
+        self._rows_doubted = False
         self._best = 0.0  # the highest score that counted, and
         self._doubted = False  # whether a warning has said that none was a success
 
@@ -104,11 +106,17 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
 
         @wraps(function)
         def counted(*given: Any, **columns: Any) -> list[float]:
+            self._raise_unless_met(columns.get("trainer_state"))
             paid = function(*given, **columns)
             self._count(paid, columns)
             return paid
 
         return counted
+
+    def _raise_unless_met(self, state: Any) -> None:
+        """Before the first step it may be an evaluation, and the callback may be added later."""
+        if not self._met and state is not None and state.global_step:
+            raise SpecError("the curriculum is never asked: give the trainer callbacks=[callback], too")
 
     def _count(self, paid: Sequence[float | None], columns: Mapping[str, Any]) -> None:
         metadata = columns.get("metadata") or [{}] * len(paid)
@@ -146,6 +154,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         return {name: value for name, value in told.items() if name == "stage" or name.startswith("share/")}
 
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._met = True
         if any("async" in kind.__name__.lower() for kind in type(args).__mro__):
             raise NotFollowed(
                 f"{type(args).__name__.removesuffix('Config')}Trainer pays replies in another process, where this callback sees none: "
@@ -189,6 +198,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         paid, self._paid = _of_all_processes(self._paid), []
         config = None
         if state.is_world_process_zero:
+            self._doubt_rows(paid)
             counted = [one for one in paid if not self._is_late(one.version)]
             further = further_replies(one.question for one in counted)
             for one, is_further in zip(counted, further, strict=True):
@@ -206,6 +216,16 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         if config is not None:
             self.prompts.set_config(config)
             self._behind = True
+
+    def _doubt_rows(self, paid: Sequence[_Paid]) -> None:
+        """Warn, once, of a dataset that is not that of the prompts. It may be one that a user has made of it, so this is no error."""
+        say_versions = hasattr(self.prompts, "dataset") and hasattr(self.prompts, "version")
+        if say_versions and paid and not self._rows_doubted and all(one.version is None for one in paid):
+            self._rows_doubted = True
+            warn(
+                "no row of the trainer's says a version, as those of the prompts do, so no change of the config reaches it: give the trainer "
+                "train_dataset=prompts.dataset"
+            )
 
     def _raise_unless_known(self) -> None:
         """In the words of this door. Only here are the replies of training alone: an evaluation's rows may be of any slice."""

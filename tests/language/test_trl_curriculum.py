@@ -214,6 +214,52 @@ def test_a_trainer_without_the_wrapped_rewards_is_refused(model, tmp_path):
         callback.rewards(slow)
 
 
+def test_a_trainer_that_pays_without_the_callback_is_refused_at_its_second_step(model, tmp_path):
+    prompts = TextPrompts(WORLD, CONFIG)
+    callback = callbacks.TRLCurriculumCallback(prompts, EngineerCurriculum("rules", CONFIG, target=CONFIG))
+    trainer = trl.GRPOTrainer(
+        model, reward_funcs=callback.rewards(prompts.rewards), args=trl.GRPOConfig(output_dir=str(tmp_path), **SETTINGS),
+        train_dataset=prompts.dataset,
+    )  # fmt: skip
+    with pytest.raises(
+        SpecError, match=r"^the curriculum is never asked: give the trainer callbacks=\[callback\], too$"
+    ):
+        trainer.train()
+    assert trainer.state.global_step == 1
+
+
+def test_a_callback_may_be_added_after_an_evaluation():
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
+    counted = callback.rewards(lambda **columns: [1.0])
+    state = SimpleNamespace(global_step=0, is_world_process_zero=True)
+    counted(completions=[""], slice=["odd"], trainer_state=state)
+    callback.on_prediction_step(None, None, None)
+    callback.on_train_begin(SimpleNamespace(), state, None)
+    state.global_step = 1
+    assert counted(completions=[""], slice=["odd"], trainer_state=state) == [1.0]
+
+
+def test_rows_that_are_not_those_of_the_prompts_are_doubted_once():
+    def training(prompts, **columns):
+        callback = callbacks.TRLCurriculumCallback(prompts, EngineerCurriculum(Shifts(), CONFIG, every=100))
+        callback.rewards(lambda **columns: [1.0])(completions=[""])  # of an evaluation, whose rows may be fixed
+        callback.on_prediction_step(None, None, None)
+        for _ in range(3):
+            stepped(callback, [1.0, 0.5], ["odd", "even"], **columns)
+
+    with pytest.warns(UserWarning, match="no row") as told:
+        training(TextPrompts(WORLD, CONFIG))
+    [one] = told
+    assert str(one.message) == (
+        "no row of the trainer's says a version, as those of the prompts do, so no change of the config reaches it: give the trainer "
+        "train_dataset=prompts.dataset"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        training(TextPrompts(WORLD, CONFIG), config_version=[1, 1])
+        training(Config())
+
+
 class Config:
     """Prompts of a user's own, which say no version."""
 
