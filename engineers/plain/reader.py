@@ -73,7 +73,7 @@ class Plan:
     def reasons(self) -> list[str]:
         numbers = zip(self.now, self.doses, self.end, self.without, self.hopeless, strict=True)
         return [
-            f"success {now:.2f}; {dose:.2g} even shares a stage should end it at {end:.2f}, no data at {without:.2f}; "
+            f"estimated success {now:.2f}; {dose:.2g} even shares a stage should end it at {end:.2f}, no data at {without:.2f}; "
             f"never learnt: {hopeless:.0%}"
             for now, dose, end, without, hopeless in numbers
         ]

@@ -154,11 +154,11 @@ class RulesEngineer(Walker):
 
 
 def begun(success: float, standing: float) -> str:
-    return f"success {success:.2f}, but the score is {standing:.0%} of the way from a blind guess: it is being learnt"
+    return f"estimated success {success:.2f}, but the score is {standing:.0%} of the way from a blind guess: it is being learnt"
 
 
 def eased(success: float) -> str:
-    return f"success {success:.2f}: too hard to learn from, eased"
+    return f"estimated success {success:.2f}: too hard to learn from, eased"
 
 
 def even_pace(report: StageReport, settled: float) -> float:
@@ -185,13 +185,16 @@ def better_stage(
         if here.pooled <= limits.dead_below(here) and before.here.pooled > limits.alive:
             return (
                 record,
-                f"success fell from {before.here.pooled:.2f} at stage {record.stage} to {here.pooled:.2f}: half taken back",
+                f"estimated success fell from {before.here.pooled:.2f} at stage {record.stage} to {here.pooled:.2f}: half taken back",
             )
         if _clearly_below(now.validated, before.validated):
             assert now.validated is not None
             assert before.validated is not None
             was, is_now = before.validated.pooled, now.validated.pooled
-            return record, f"the target fell from {was:.2f} at stage {record.stage} to {is_now:.2f}: half taken back"
+            return (
+                record,
+                f"estimated success on the target fell from {was:.2f} at stage {record.stage} to {is_now:.2f}: half taken back",
+            )
     return None
 
 

@@ -56,12 +56,15 @@ class Signals:
         return self.validated.pooled if name is None else self.validated[name]
 
     def told(self, rate: float, name: str | None = None) -> str:
-        """What was measured, for a reason: ``rate`` is that of ``here``. A rate that was not measured is left out, not shown as 0."""
+        """What was measured, for a reason: ``rate`` is that of ``here``. A rate that was not measured is left out, not shown as 0.
+
+        Rates are shrunken, so they are no successes that a reader finds in a log: hence the word.
+        """
         if self.trained is None:
-            return f"success {rate:.2f} in tests, training not counted"
+            return f"estimated success {rate:.2f} in tests, training not counted"
         if self.validated is None:
-            return f"success {rate:.2f} in training, target not tested"
-        return f"success {rate:.2f} in training, {self.there(name):.2f} on the target"
+            return f"estimated success {rate:.2f} in training, target not tested"
+        return f"estimated success {rate:.2f} in training, {self.there(name):.2f} on the target"
 
 
 def signals(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter
 from typing import Literal
 
@@ -555,3 +556,15 @@ def test_a_value_out_of_bounds_is_scaled_or_ends_at_its_bound(example_report):
         refused = Beyond(field, math.nan).propose(example_report, config)
         assert refused.fallback
         assert refused.config == config
+
+
+@pytest.mark.parametrize("name", ["rules", "half-success", "reader", "rising", "steady"])
+def test_a_rate_that_is_shrunken_is_told_as_an_estimate(name, report, kitchen):
+    """Two of two dishes that succeed are no success of 1 to the rule, but a reader's own log says 1."""
+    few = [SliceResult(name=dish, episodes=2, metrics={"valid_rate": 1.0}) for dish in ("soup", "stew")]
+    hotter = {dish: {"share": 0.5, "heat": 250.0} for dish in ("soup", "stew")}
+    told = report.model_copy(update={"training_results": few, "results": few, "target": {"menu": hotter}})
+    proposal = engineers.make(name).propose(told, kitchen)
+    reasons = [one.reason for one in proposal.reasons] + [*proposal.kept.values()]
+    rates = [rate for reason in reasons for rate in re.findall(r"(\w* ?success) 0\.\d", reason)]
+    assert set(rates) == {"estimated success"}

@@ -124,7 +124,7 @@ def test_a_jump_after_which_nothing_succeeds_is_taken_back_by_half():
     assert shares(proposal.config.slices) == {4: 0.0, 5: 1.0, 6: 0.0}
     assert proposal.config.slices[6].hole_ratio == pytest.approx(0.3)
     assert {change.reason for change in proposal.reasons} == {
-        "success fell from 0.70 at stage 0 to 0.01: half taken back"
+        "estimated success fell from 0.70 at stage 0 to 0.01: half taken back"
     }
 
 
@@ -269,7 +269,7 @@ def test_a_reason_says_that_the_little_that_was_left_is_gone_too():
     (change,) = engineers.make("rules").propose(report, config).reasons
     assert (change.new, change.reason) == (
         0.5,
-        "success 0.90 in training, target not tested: 44% of the way to it, rounded up to all of it",
+        "estimated success 0.90 in training, target not tested: 44% of the way to it, rounded up to all of it",
     )
 
 
@@ -377,10 +377,10 @@ def test_a_step_back_goes_past_stages_of_the_same_config_and_of_nothing_measured
         record(2, HARD, {6: 0.0}, {6: 0.9}),
     ]
     report = report_of(HARD, {6: 0.0}, {6: 0.01}, history=history, target=TARGET)
-    assert taken_back(report, HARD) == {"success fell from 0.70 at stage 0 to 0.01: half taken back"}
+    assert taken_back(report, HARD) == {"estimated success fell from 0.70 at stage 0 to 0.01: half taken back"}
     later = [*history, record(3, lake(s4=(1.0, 0.3), s5=(0.0, 0.1), s6=(0.0, 0.1)), {6: 0.0}, {4: 0.6})]
     report = report_of(HARD, {6: 0.0}, {6: 0.01}, history=later, target=TARGET)
-    assert taken_back(report, HARD) == {"success fell from 0.60 at stage 3 to 0.01: half taken back"}
+    assert taken_back(report, HARD) == {"estimated success fell from 0.60 at stage 3 to 0.01: half taken back"}
 
 
 @pytest.mark.parametrize(("before", "now", "back"), [(0.21, 0.07, True), (0.19, 0.07, False), (0.9, 0.09, False)])

@@ -93,7 +93,7 @@ def test_reader_reads_the_last_half_of_a_stage():
     others = [row("flat", 0.45, 0.45), row("works", 0.45, 0.45)]
     reasons = engineers.make("reader").propose(report_of([[risen, *others]]), Tasks()).reasons
     told = {
-        reason.path: float(reason.reason.split()[1].rstrip(";")) for reason in reasons if reason.path.endswith("share")
+        reason.path: float(reason.reason.split()[2].rstrip(";")) for reason in reasons if reason.path.endswith("share")
     }
     assert told["rises.share"] > told["flat.share"] + 0.2
 

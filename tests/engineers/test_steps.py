@@ -81,9 +81,9 @@ TARGET = Parts(parts={"a": Part(wind=1.0), "b": Part(wind=1.0)}).model_dump()
     ("target", "trained", "validated", "share", "winds", "why"),
     [
         # by success on the target, .577 and .123 after shrinkage, where it is known and was measured
-        (TARGET, HERE, THERE, 0.655, (1.0, 0.446), "success 0.85 in training, 0.35 on the target: 70% of the way to it"),
-        (TARGET, HERE, [], 0.345, (0.441, 0.378), "success 0.85 in training, target not tested: 41% of the way to it"),
-        (TARGET, [], THERE, 0.1, (0.134, 0.0), "success 0.58 in tests, training not counted: 13% of the way to it"),
+        (TARGET, HERE, THERE, 0.655, (1.0, 0.446), "estimated success 0.85 in training, 0.35 on the target: 70% of the way to it"),
+        (TARGET, HERE, [], 0.345, (0.441, 0.378), "estimated success 0.85 in training, target not tested: 41% of the way to it"),
+        (TARGET, [], THERE, 0.1, (0.134, 0.0), "estimated success 0.58 in tests, training not counted: 13% of the way to it"),
         # by success in training where nobody names the target
         ({}, HERE, THERE, 0.399, (0.0, 0.0), "in proportion to p(1 − p)"),
         ({}, [], THERE, 0.655, (0.0, 0.0), "in proportion to p(1 − p)"),
@@ -232,11 +232,17 @@ def test_shares_that_are_all_nothing_begin_at_the_goal_and_no_goal_turns_nothing
 @pytest.mark.parametrize(
     ("p", "v", "left", "fraction", "why"),
     [
-        (0.8, 0.0, None, 0.375, "success 0.80 in training, 0.00 on the target: 38% of the way to it"),
-        (0.8, 0.0, 0, 0.75, "success 0.80 in training, 0.00 on the target, 0 rounds left: 75% of the way to it"),
-        (0.08, 0.08, None, -0.25, "success 0.08: too hard to learn from, eased"),  # dead up to the bound
-        (0.081, 0.0, None, 0.0, "success 0.08 in training, 0.00 on the target: 0% of the way to it"),
-        (0.0, 0.6, None, 1.0, "success 0.00 in training, 0.60 on the target: 100% of the way to it"),
+        (0.8, 0.0, None, 0.375, "estimated success 0.80 in training, 0.00 on the target: 38% of the way to it"),
+        (
+            0.8,
+            0.0,
+            0,
+            0.75,
+            "estimated success 0.80 in training, 0.00 on the target, 0 rounds left: 75% of the way to it",
+        ),
+        (0.08, 0.08, None, -0.25, "estimated success 0.08: too hard to learn from, eased"),  # dead up to the bound
+        (0.081, 0.0, None, 0.0, "estimated success 0.08 in training, 0.00 on the target: 0% of the way to it"),
+        (0.0, 0.6, None, 1.0, "estimated success 0.00 in training, 0.60 on the target: 100% of the way to it"),
     ],
 )
 def test_a_step_and_its_reason(p, v, left, fraction, why):
@@ -256,10 +262,10 @@ def test_the_reason_of_a_step_says_what_nobody_measured():
     untested, why = RulesEngineer().step(report, Signals(rates, None), way)
     assert (untested, why) == (
         measured,
-        "success 0.80 in training, target not tested, 2 rounds left: 75% of the way to it",
+        "estimated success 0.80 in training, target not tested, 2 rounds left: 75% of the way to it",
     )
     _, why = RulesEngineer().step(report, Signals(None, rates), way)
-    assert why == "success 0.80 in tests, training not counted, 2 rounds left: 75% of the way to it"
+    assert why == "estimated success 0.80 in tests, training not counted, 2 rounds left: 75% of the way to it"
 
 
 def test_without_a_target_a_step_is_half_of_what_training_does_better():
