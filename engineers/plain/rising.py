@@ -76,7 +76,10 @@ class RisingEngineer(UnorderedEngineer):
             if "rising" in kinds.values()
             else f"; nothing rises, so all are drawn {'as in the target' if report.target else 'evenly'}"
         )
-        reasons = {name: f"{kind}{as_shown(name, stages[-1], report)}{none}" for name, kind in kinds.items()}
+        reasons = {
+            name: f"{self.in_words(kind, name, stages, report)}{as_shown(name, stages[-1], report)}{none}"
+            for name, kind in kinds.items()
+        }
         return shared(kinds, parts, self.kept(report), weights), reasons
 
     def part(self, kind: str, piece: SliceKnobs, stages: Stages, report: StageReport) -> float:
@@ -110,10 +113,20 @@ class RisingEngineer(UnorderedEngineer):
         stopped = len(scores) > 2 and scores[-1] - scores[-3] < self.gap * (1 - scores[-3])
         if stopped and max(successes) < self.learnt:
             return "flat"
-        blind = report.blind_scores.get(name, 0.0)
+        return "rising" if self.scores_more_than_a_guess(last.whole[name], report) else "flat"
+
+    def scores_more_than_a_guess(self, row: SliceResult, report: StageReport) -> bool:
+        blind = report.blind_scores.get(row.name, 0.0)
         level = max(blind, UNKNOWN_BLIND)
-        error = math.sqrt(level * (1 - level) / last.whole[name].episodes)
-        return "rising" if scores[-1] >= blind + self.sure * error else "flat"
+        error = math.sqrt(level * (1 - level) / row.episodes)
+        return score_of(row, report) >= blind + self.sure * error
+
+    def in_words(self, kind: str, name: str, stages: Stages, report: StageReport) -> str:
+        """The kind, for a reason: what rises for want of evidence is not told as if it did."""
+        row = next((stage.whole[name] for stage in reversed(stages) if name in stage.whole), None)
+        if kind != "rising" or (row is not None and self.scores_more_than_a_guess(row, report)):
+            return kind
+        return "may still begin, so it counts as rising"
 
 
 class SteadyEngineer(RisingEngineer):

@@ -317,6 +317,23 @@ def test_its_reasons_say_what_was_seen():
     assert whole.reason == f"learnt: success 0.90, score 0.95 in 40 first visits; {drawn}"
 
 
+@pytest.mark.parametrize("name", ["rising", "steady"])
+def test_a_slice_without_credit_is_not_told_as_rising(name):
+    """It may still begin, and has as much data as one that rises: its score is 0, a blind guess's, or has not been seen."""
+    seen = {"known": (1.0, 1.0), "coming": (0.0, 0.4), "stuck": (0.0, 0.0), "half": (0.0, 0.08)}
+    first = engineers.make(name).propose(report(seen), CONFIG)
+    later = engineers.make(name).propose(report(seen, seen), CONFIG)
+    for proposed in (first, later):
+        told = {one.path.split(".")[1]: one.reason for one in proposed.reasons}
+        assert told["coming"] == "rising: success 0.00 in the last half, score 0.40 in 40 episodes"
+        assert told["stuck"] == (
+            "may still begin, so it counts as rising: success 0.00 in the last half, score 0.00 in 40 episodes"
+        )
+        assert told["unseen"] == "may still begin, so it counts as rising: no data in this stage"
+    half = {one.path: one.reason for one in first.reasons}["tasks.half.share"]
+    assert half.startswith("may still begin, so it counts as rising: success 0.00")
+
+
 def test_the_target_says_how_slices_of_one_kind_are_drawn():
     target = {
         "tasks": {name: {"share": 4.0 if name == "coming" else 1.0} for name in ("known", "coming", "stuck", "half")}
