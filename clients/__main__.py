@@ -5,8 +5,8 @@
     python -m clients torchrl minari       these; the others keep their rows
     python -m clients --cache FOLDER       keep the environments there for the next time
 
-Figures go to benchmarks/results/clients.json, the table to docs/compatibility.md. A client without a package (EPyMARL) is fetched
-at a commit, or taken from the checkout that EPYMARL_SOURCE names, or a copy of it with a file COMMIT. With TORCH_INDEX, torch comes from that index.
+Figures go to benchmarks/results/clients.json, the table to docs/compatibility.md. A client without a package (EPyMARL, prime-rl) is
+fetched at a commit, or taken from the checkout that EPYMARL_SOURCE or PRIME_RL_SOURCE names, or a copy of it with a file COMMIT. With TORCH_INDEX, torch comes from that index.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def check(script: Script, cache: Path) -> dict[str, Any]:
         environment = os.environ | {"NUMBA_CACHE_DIR": str(cache / "numba"), "OMP_NUM_THREADS": "1"}
         environment.pop("PYTHONPATH", None)
         if script.source:
-            environment["EPYMARL_SOURCE"] = str(checkout(script, cache))
+            environment["CLIENT_SOURCE"] = str(checkout(script, cache))
         python = environment_of(script, cache)
     except subprocess.CalledProcessError as error:
         said = (error.stderr or "").strip().splitlines()
@@ -115,8 +115,8 @@ def environment_of(script: Script, cache: Path) -> str:
 
 
 def checkout(script: Script, cache: Path) -> Path:
-    """The client's sources: those that EPYMARL_SOURCE names, or the repository at the script's commit."""
-    if given := os.environ.get("EPYMARL_SOURCE"):
+    """The client's sources: those that NAME_SOURCE names, or the repository at the script's commit."""
+    if given := os.environ.get(f"{script.name.upper()}_SOURCE"):
         return Path(given)
     folder = cache / f"{script.name}-source"
     if not (folder / ".git" / "index").exists():  # nothing is checked out yet

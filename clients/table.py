@@ -36,6 +36,8 @@ What to know before you use one of these libraries:
   meet this condition. So leave this argument out, or pass a `StepDataCallback` that fills in the missing keys.
 - For EPyMARL's row, we ran copies of three of its files: `gymma.py` of the commit in the table, `wrappers.py` of c731d71 and
   `multiagentenv.py` of 733ffa5.
+- For prime-rl's, we ran copies of three files of its `orchestrator/curriculum`: `base.py` of the commit in the table, `samplers/pool.py`
+  of 114f3ca and `samplers/base.py` of 2cfe40f.
 - EPyMARL's own PettingZoo wrapper drops the reward of an episode's last step and imports only modules of the pettingzoo
   package. Use its `gymma` wrapper on `MAPFFrozenLakeTuple-v0` instead.
 """

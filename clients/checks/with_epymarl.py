@@ -6,7 +6,7 @@
 # source = "https://github.com/uoe-agents/epymarl"
 # commit = "692b1f15f047fea0b370db1d389d1bb70f9bde69"
 # ///
-"""EPyMARL's Gymnasium wrapper, its own file: it is no package, so its checkout is given by EPYMARL_SOURCE."""
+"""EPyMARL's Gymnasium wrapper, its own file: it is no package, so its checkout is given by CLIENT_SOURCE."""
 
 import importlib.util
 import os
@@ -18,12 +18,12 @@ import _checks
 import numpy as np
 
 PACKAGES = ["gymnasium"]
-VERSIONS = {"EPyMARL": _checks.commit_of(os.environ["EPYMARL_SOURCE"])}
+VERSIONS = {"EPyMARL": _checks.commit_of(os.environ["CLIENT_SOURCE"])}
 
 
 def gymma():
     """Its wrapper's module. Its siblings of other games are left out: each wants its game installed."""
-    folder = Path(os.environ["EPYMARL_SOURCE"]) / "src" / "envs"
+    folder = Path(os.environ["CLIENT_SOURCE"]) / "src" / "envs"
     package = types.ModuleType("envs")
     package.__path__ = [str(folder)]
     sys.modules["envs"] = package

@@ -76,3 +76,5 @@ def test_a_client_without_a_package_is_fetched_at_its_commit(tmp_path, monkeypat
     assert commit_of(str(tmp_path)) == "a copy of unknown version"
     (tmp_path / "COMMIT").write_text(wanted + "\n")
     assert commit_of(str(tmp_path)) == f"{wanted[:12]} (a copy)"
+    monkeypatch.setenv("EPYMARL_SOURCE", str(source))
+    assert checkout(script, tmp_path) == source
