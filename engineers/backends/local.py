@@ -52,7 +52,7 @@ class LocalChat:
         self._live.seed = self.seed  # another one may have been set: the weights are loaded once
         if self.timeout is None:
             return self._live.complete(messages, schema, max_tokens=max_tokens)
-        if self._question != messages[:2]:  # else it is asked again, with its faults
+        if len(messages) <= 2 or self._question != messages[:2]:  # else it is asked again, with its faults
             self._question, self._until = list(messages[:2]), time.monotonic() + self.timeout
         left = self._until - time.monotonic()
         if left <= 0:

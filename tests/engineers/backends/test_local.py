@@ -253,3 +253,11 @@ def test_all_attempts_at_a_question_end_within_the_timeout_and_each_is_told_and_
     assert any("no whole reply within timeout=1 s: allow more time" in refusal for refusal in proposal.refusals)
     engineer.propose(report.model_copy(update={"stage": 2}), config)  # another question has its own time
     assert len(transcript.read_text().splitlines()) > len(asked)
+
+
+def test_a_question_that_is_asked_anew_has_its_own_time(
+    tiny_qwen3: Path, report: StageReport, config: BaseModel
+) -> None:
+    engineer: Any = local.make(str(tiny_qwen3), timeout=1.0, constrained=False, max_attempts=1_000)
+    engineer.chat.load_now()
+    assert [engineer.propose(report, config).usage.attempts > 1 for _ in range(2)] == [True, True]
