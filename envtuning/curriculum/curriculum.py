@@ -104,14 +104,17 @@ class Curriculum(ABC):
         """
         if renamed:
             raise SpecError(f"renamed={dict(renamed)}: a {type(self).__name__} keeps nothing by slice")
+        self.raise_unless_of_this_kind(state)
+        version, saved = int(state["version"]), state["config"]
+        self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
+        self.version = version  # a refused state has changed nothing
+
+    def raise_unless_of_this_kind(self, state: Mapping[str, Any]) -> None:
         if state.get("curriculum") != type(self).__name__:
             raise RunError(
                 f"this is the state of a {state.get('curriculum')}, and the curriculum is a {type(self).__name__}: "
                 "make the curriculum as it was when the state was saved"
             )
-        version, saved = int(state["version"]), state["config"]
-        self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
-        self.version = version  # a refused state has changed nothing
 
     def save(self, path: str | Path) -> None:
         """Write the state to a JSON file, which is complete or absent even if the process dies."""

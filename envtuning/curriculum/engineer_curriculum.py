@@ -438,6 +438,7 @@ class EngineerCurriculum(Curriculum):
 
     def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
         """Continue from a saved state. A question that was open is asked again."""
+        self.raise_unless_of_this_kind(state)
         state = adapted(state, self.config, renamed or {})
         super().load_state_dict(state)
         if (wrote := state.get("engineer", self.name)) != self.name:

@@ -94,6 +94,7 @@ class Sampler(Curriculum):
         return super().state_dict() | {"stage": self.stage, "slices": self.names, "tally": self._seen.read().dump()}
 
     def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
+        self.raise_unless_of_this_kind(state)
         state = adapted(state, self.config, renamed or {})
         super().load_state_dict(state)
         self._take(state)

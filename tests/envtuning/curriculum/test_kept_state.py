@@ -65,6 +65,16 @@ def test_a_state_without_the_config_is_refused(tmp_path: Path):
     assert (steps.config, steps.version) == (STAGES[0], 0)
 
 
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("other", MADE)
+def test_the_state_of_another_kind_is_refused_by_its_name(made: str, other: str):
+    curriculum, saved = MADE[made](), MADE[other]()
+    if type(curriculum) is type(saved):
+        return
+    with pytest.raises(RunError, match=f"this is the state of a {type(saved).__name__}, and the curriculum is a"):
+        curriculum.load_state_dict(saved.state_dict())
+
+
 def fed(curriculum: Curriculum, first: int, last: int) -> None:
     for number in range(first, last):
         curriculum.observe(Outcome(str(2 + number % 2), number % 3 > 0, float(number % 3 > 0)))
