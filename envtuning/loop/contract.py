@@ -13,6 +13,7 @@ from engineers.shared.sentences import in_sentences
 from engineers.shared.timeouts import NotEnded, run_with_timeout
 from envtuning.errors import RunError
 from envtuning.outcomes import Tally
+from envtuning.own_code import place_of
 from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
 from envtuning.trainees.base import OUTCOMES, Metrics, Trainee, TrainingDiverged, WorkerLost
@@ -39,7 +40,7 @@ def as_trainee_failed(method: str) -> Iterator[None]:
     except PASSED_ON:
         raise
     except Exception as error:
-        raise TraineeFailed(f"{method} raised {type(error).__name__}: {error}") from error
+        raise TraineeFailed(f"{method} raised {type(error).__name__}: {error}{place_of(error)}") from error
 
 
 def close(trainee: Trainee) -> None:
@@ -52,7 +53,7 @@ def close(trainee: Trainee) -> None:
     except NotEnded as error:
         raise TraineeFailed(f"close had not ended after {CLOSING:g} s: the trainee is left as it is") from error
     except Exception as error:
-        raise TraineeFailed(f"close raised {type(error).__name__}: {error}") from error
+        raise TraineeFailed(f"close raised {type(error).__name__}: {error}{place_of(error)}") from error
 
 
 def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:

@@ -12,6 +12,7 @@ from engineers.report import Incident
 from engineers.shared.own import chosen, object_at
 from envtuning.errors import SpecError
 from envtuning.outcomes import Tally
+from envtuning.own_code import place_of
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, Stage
 
@@ -74,7 +75,7 @@ class Observers(Observer):
             try:
                 getattr(observer, event)(*arguments)
             except Exception as error:
-                self._warn(observer, f"{event} raised {type(error).__name__}: {error}")
+                self._warn(observer, f"{event} raised {type(error).__name__}: {error}{place_of(error)}")
 
     def _warn(self, observer: Observer, said: str) -> None:
         if not any(observer is one for one in self.raised):

@@ -121,7 +121,9 @@ def raising(method: str, times: int = 99) -> type:
 
 @pytest.mark.parametrize("method", ["train", "policy", "save", "load"])
 def test_an_exception_out_of_any_method_stops_the_run_in_a_sentence(spec, tmp_path, monkeypatch, method):
-    with pytest.raises(RunError, match=f"{method}.* raised ZeroDivisionError: of all things"):
+    with pytest.raises(
+        RunError, match=rf"{method}.* raised ZeroDivisionError: of all things \(test_contract\.py, line \d+\)"
+    ):
         run_with(raising(method), spec, tmp_path / "run", monkeypatch)
 
 

@@ -78,8 +78,10 @@ def test_what_an_observer_raises_is_told_once_and_changes_nothing(tmp_path):
     with pytest.warns(RuntimeWarning) as told:
         run = loop.start(spec, tmp_path / "run", Observers([Offline(), diary]))
     (said,) = (str(one.message) for one in told)
+    line = Offline.__getattribute__.__code__.co_firstlineno + 2
     assert said.startswith(
-        "observer Offline: run_began raised ConnectionError: wandb.ai is not reachable; the run goes on"
+        "observer Offline: run_began raised ConnectionError: wandb.ai is not reachable "
+        f"(test_observers.py, line {line}); the run goes on"
     )
     with pytest.warns(RuntimeWarning, match="observer Offline"):
         alone = loop.start(spec, tmp_path / "alone", Offline())

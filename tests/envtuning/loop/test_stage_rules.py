@@ -293,7 +293,9 @@ def test_a_trainee_that_cannot_be_closed_is_an_incident_of_the_last_stage(with_t
     told = Told()
     with_trainee(close=close)
     run = loop.start(spec_of(*[{}] * stages), tmp_path / "run", told)
-    assert told.wrong == [("trainee_failed", stage, "close raised ZeroDivisionError: of all things")]
+    line = close.__code__.co_firstlineno + 1
+    said = f"close raised ZeroDivisionError: of all things (test_stage_rules.py, line {line})"
+    assert told.wrong == [("trainee_failed", stage, said)]
     assert [(one.kind, one.stage) for one in run.state.incidents()] == [("trainee_failed", stage)]
 
 
@@ -355,9 +357,9 @@ def test_a_checkpoint_that_cannot_be_slimmed_stays_and_the_run_goes_on(with_trai
     with_trainee(Heavy, slim=fail)
     run = loop.start(spec_of({}, {}), tmp_path / "run")
     assert next_task(run.plan, run.state) is None
-    assert [(one.kind, one.message) for one in run.state.incidents()] == [
-        ("trainee_failed", "slim raised ZeroDivisionError: of all things")
-    ]
+    line = fail.__code__.co_firstlineno + 1
+    said = f"slim raised ZeroDivisionError: of all things (test_stage_rules.py, line {line})"
+    assert [(one.kind, one.message) for one in run.state.incidents()] == [("trainee_failed", said)]
 
 
 @pytest.mark.parametrize("stages", [2, 3])  # killed before the test, and before the last stage
