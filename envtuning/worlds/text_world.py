@@ -33,6 +33,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from engineers.model.replies import encodable, without_thoughts
+from envtuning.own_code import place_of
 from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, apportioned, digest, draw_cases
 from envtuning.worlds.gym_task import FAILURES
@@ -154,14 +155,20 @@ class TextWorld(TalkWorld[Any]):
         self.about = replace(general, **about)
 
     def check(self, config: Any) -> None:
-        """Draws a question for every slice in use. Raises ``InfeasibleConfig`` if a task's ``make`` fails."""
+        """Draws a question for every slice in use, and scores its right answer: the scorer's errors on replies are not told.
+
+        Raises ``InfeasibleConfig`` if a task's ``make`` or ``score`` raises an error.
+        """
         super().check(config)
         for name in self.slices(config):
+            task, tried = self.tasks[name], "no question can be drawn"
             try:
-                ask(self.tasks[name], config.tasks[name], 0)
-            except Exception as error:  # the function is the user's own
+                asked = ask(task, config.tasks[name], 0)
+                tried = "the right answer cannot be scored"
+                task.score(asked.answer, asked)
+            except Exception as error:  # the functions are the user's own
                 raise InfeasibleConfig(
-                    f"slice {name}: no question can be drawn ({type(error).__name__}: {error})"
+                    f"slice {name}: {tried} ({type(error).__name__}: {error}{place_of(error)})"
                 ) from error
 
     def score(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:

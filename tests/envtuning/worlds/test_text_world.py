@@ -227,7 +227,18 @@ def test_a_task_that_cannot_be_drawn_is_an_infeasible_config():
         raise KeyError("no such number")
 
     broken = one_task(make=never)
-    with pytest.raises(InfeasibleConfig, match="no such number"):
+    with pytest.raises(InfeasibleConfig, match=r"no question .*no such number' \(test_text_world\.py, line \d+\)"):
+        broken.check(broken.config_type())
+
+
+def test_a_scorer_that_fails_on_the_right_answer_is_told_and_not_taken_for_wrong_replies():
+    def score(answer, asked):
+        return float(answer == asked.data["answer"])
+
+    broken = one_task(score=score)
+    with pytest.raises(
+        InfeasibleConfig, match=r"slice say: the right answer cannot be scored \(TypeError.*_world\.py, line"
+    ):
         broken.check(broken.config_type())
 
 
