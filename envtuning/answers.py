@@ -51,11 +51,9 @@ def answer(
     def kept(
         kind: IncidentKind, why: str, proposal: Proposal[Any] | None = None, refusals: Sequence[str] = ()
     ) -> Answer:
-        if proposal is not None:  # what it took counts; its reasons are for a config that is not in force
-            told = [*proposal.refusals, *map(redact, refusals)]
-            now = {"config": current, "reasons": [], "kept": {}, "fallback": True, "refusals": told}
-            proposal = proposal.model_copy(update=now)
-        return Answer(current, proposal, _incident(kind, why, report))
+        if proposal is not None:
+            proposal = unused(proposal, current, refusals)
+        return Answer(current, proposal, incident(kind, why, report.stage))
 
     def question() -> Proposal[Any]:
         # With a timeout this runs in a thread of its own, so a SystemExit here is the engineer's; one that a handler of SIGTERM raises
@@ -91,8 +89,15 @@ def answer(
 def failed(error: BaseException, report: StageReport, current: BaseModel, *, name: str) -> Answer:
     """The answer of an engineer that raised this, or that could not be made."""
     why = f"{name} failed ({type(error).__name__}: {error}{place_of(error)})"
-    return Answer(current, None, _incident("engineer_failed", why, report), error)
+    return Answer(current, None, incident("engineer_failed", why, report.stage), error)
 
 
-def _incident(kind: IncidentKind, why: str, report: StageReport) -> Incident:
-    return Incident(kind=kind, message=redact(f"{why}; the current config is kept"), stage=report.stage)
+def unused(proposal: Proposal[Any], current: BaseModel, refusals: Sequence[str]) -> Proposal[Any]:
+    """What it took counts; its reasons are for a config that is not in force."""
+    told = [*proposal.refusals, *map(redact, refusals)]
+    now = {"config": current, "reasons": [], "kept": {}, "fallback": True, "refusals": told}
+    return proposal.model_copy(update=now)
+
+
+def incident(kind: IncidentKind, why: str, stage: int) -> Incident:
+    return Incident(kind=kind, message=redact(f"{why}; the current config is kept"), stage=stage)

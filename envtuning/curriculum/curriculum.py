@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ class Curriculum(ABC):
 
     config: Config = None  # what to train on now; None leaves the environment as it is
     version: int = 0  # number of configs that were chosen so far
+    _before: tuple[Config] | None = None  # the config before the last swap, until the next state is loaded
     made_in: int  # the process that made it; a copy in another process says the same
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -64,16 +66,28 @@ class Curriculum(ABC):
         config = self.decide()
         if config is None:
             return None
-        alike = self.draws_alike(config)
+        alike, before = self.draws_alike(config), self.config
         self.config = config
         if alike:  # a swap would discard the episodes that are under way, for nothing
             return None
+        self._before = (before,)
         self.version += 1
         return config
 
     def draws_alike(self, config: Config) -> bool:
         """Whether both configs give the same data. If so, this is no swap: episodes under way still count."""
         return False
+
+    def not_applied(self, config: Config, error: Exception) -> None:
+        """The trainer's environments could not take this config. If it came by the last swap, the one before it is in force again."""
+        if self._before is None or config is not self.config:
+            return
+        (self.config,), self._before = self._before, None
+        self.version += 1  # environments that took it follow back
+        self.take_back(error)
+
+    def take_back(self, error: Exception) -> None:  # noqa: B027
+        """The last swap did not come about: forget what goes with its config."""
 
     def advance(self, *, steps: int = 0, iterations: int = 0) -> None:  # noqa: B027
         """Count environment steps and iterations of the trainer, for curricula that decide by these."""
@@ -107,7 +121,7 @@ class Curriculum(ABC):
         self.raise_unless_of_this_kind(state)
         version, saved = int(state["version"]), state["config"]
         self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
-        self.version = version  # a refused state has changed nothing
+        self.version, self._before = version, None  # a refused state has changed nothing
 
     def raise_unless_of_this_kind(self, state: Mapping[str, Any]) -> None:
         if state.get("curriculum") != type(self).__name__:
@@ -166,6 +180,18 @@ def as_curriculum(given: Curriculum | Callable[[bool], Config | None]) -> Curric
     if not callable(given):
         raise SpecError(f"curriculum is a {type(given).__name__}: give a Ladder, an EngineerCurriculum or a function")
     return FunctionCurriculum(given)
+
+
+@contextmanager
+def applying(config: Config, curriculum: Curriculum | None) -> Iterator[None]:
+    """Around what gives a config to the trainer's environments. An error of theirs says which, and the curriculum goes on without it."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"the config {config!r:.300} could not be applied")
+        if curriculum is not None:
+            curriculum.not_applied(config, error)
+        raise
 
 
 def warn_of_a_copy(curriculum: Curriculum) -> None:

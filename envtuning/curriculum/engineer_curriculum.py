@@ -35,12 +35,12 @@ from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, shares_in, shares_of
 from engineers.shared.counts import apart, short
 from envtuning import atomic, outcomes
-from envtuning.answers import Answer, answer, failed
+from envtuning.answers import Answer, answer, failed, incident, unused
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Arriving, Outcome, Tally, total
-from envtuning.own_code import warn
+from envtuning.own_code import place_of, warn
 from envtuning.reach import out_of_reach, waits_for_a_target
 from envtuning.seeds import derive
 
@@ -307,6 +307,15 @@ class EngineerCurriculum(Curriculum):
         self._open, self._amount, self._halves = None, 0, [Arriving(), Arriving()]
         self.stage += 1
         return answered.config
+
+    def take_back(self, error: Exception) -> None:
+        """The stage begins again with the config before, and its question counts as refused."""
+        self._open, self._amount, self._halves = None, 0, [Arriving(), Arriving()]
+        why = f"{type(error).__name__}: {error}{place_of(error)}"
+        self.proposals[-1] = unused(self.proposals[-1], self.config, [why])
+        told = f"{self.name}'s config could not be applied ({why})"
+        self.incidents.append(incident("refused_proposal", told, self._answered[-1]))
+        self._keep_configs(self.config)
 
     def _keep_configs(self, last: BaseModel) -> None:
         """Beside the transcript, if anybody was asked: a line for each stage, with the config that came of its question.

@@ -62,6 +62,10 @@ class Ladder(Curriculum):
         self._successes.clear()
         return self.configs[self.rung]
 
+    def take_back(self, error: Exception) -> None:
+        self.rung -= 1
+        self._successes.clear()
+
     def attach(self, fits: Fits) -> None:
         for config in reversed(self.configs):  # the last is likely to need the most room
             fits(config)

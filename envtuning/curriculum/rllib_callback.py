@@ -14,7 +14,7 @@ import numpy as np
 from engineers.shared.extras import needs
 from envtuning.curriculum.apply import Apply, apply_config, raise_unless_fits, setters
 from envtuning.curriculum.by_reward import ByReward
-from envtuning.curriculum.curriculum import Config, Curriculum
+from envtuning.curriculum.curriculum import Config, Curriculum, applying
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome
@@ -88,12 +88,13 @@ class RLlibCurriculumCallback(RLlibCallback):
         A runner that is lost with its node may wait for a place for ever; ``timeout_seconds`` limits the wait.
         """
         callback = cls.of(algorithm)
+        with applying(config, callback.curriculum if isinstance(callback.curriculum, Curriculum) else None):
+            for group in (algorithm.env_runner_group, algorithm.eval_env_runner_group):
+                if group is not None:
+                    group.foreach_env_runner(
+                        partial(_apply_to_runner, config=config, apply=callback._apply), timeout_seconds=timeout_seconds
+                    )
         callback.config = config
-        for group in (algorithm.env_runner_group, algorithm.eval_env_runner_group):
-            if group is not None:
-                group.foreach_env_runner(
-                    partial(_apply_to_runner, config=config, apply=callback._apply), timeout_seconds=timeout_seconds
-                )
 
     @classmethod
     def save(cls, algorithm: Algorithm, path: str | Path) -> Path:
@@ -276,8 +277,8 @@ def _apply_to_runner(env_runner: Any, *, config: Config, apply: Apply) -> None:
     notes.swaps += 1
     notes.ended.clear()
     if env_runner.env is not None:  # the local runner has no environment if remote ones sample
-        notes.config = config
         apply(env_runner.env, config)
+        notes.config = config
 
 
 def _as_list(callbacks: Any) -> list[Any]:

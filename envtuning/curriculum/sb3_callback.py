@@ -9,7 +9,7 @@ from typing import Any
 from engineers.shared.extras import needs
 from envtuning.curriculum.apply import Apply, apply_config, config_below
 from envtuning.curriculum.by_reward import ByReward
-from envtuning.curriculum.curriculum import Config, as_curriculum
+from envtuning.curriculum.curriculum import Config, applying, as_curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.curriculum.old_episodes import OldEpisodes
 from envtuning.curriculum.wrappers import Given, attached
@@ -124,7 +124,8 @@ class SB3CurriculumCallback(BaseCallback):
             return False
 
     def _swap(self, config: Config, *, in_force: bool = False) -> None:
-        self.apply(self.training_env, config)
+        with applying(config, self.curriculum):
+            self.apply(self.training_env, config)
         self.config = config
         if not in_force:
             self._old_episodes.swapped()

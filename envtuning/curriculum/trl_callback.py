@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from engineers.roles import WHOLE
 from engineers.shared.extras import needs
 from envtuning.curriculum.apply import apply_config
-from envtuning.curriculum.curriculum import Curriculum, as_curriculum
+from envtuning.curriculum.curriculum import Config, Curriculum, applying, as_curriculum
 from envtuning.curriculum.slices import Slices
 from envtuning.curriculum.wrappers import Given, attached
 from envtuning.errors import RunError, SpecError
@@ -186,7 +186,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         self._paid.clear()
         attached(self.curriculum, self.prompts, apply_config)
         if self.curriculum.config is not None:
-            self.prompts.set_config(self.curriculum.config)
+            self._swap(self.curriculum.config)
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Replies of an evaluation do not count."""
@@ -214,8 +214,12 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         if paid:
             self._behind = False
         if config is not None:
-            self.prompts.set_config(config)
+            self._swap(config)
             self._behind = True
+
+    def _swap(self, config: Config) -> None:
+        with applying(config, self.curriculum):
+            self.prompts.set_config(config)
 
     def _doubt_rows(self, paid: Sequence[_Paid]) -> None:
         """Warn, once, of a dataset that is not that of the prompts. It may be one that a user has made of it, so this is no error."""

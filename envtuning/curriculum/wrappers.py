@@ -22,7 +22,7 @@ from pettingzoo.utils import BaseParallelWrapper
 
 from envtuning.curriculum.apply import Apply, apply_config, fits_of, raise_unless_fits, setters
 from envtuning.curriculum.by_reward import ByReward
-from envtuning.curriculum.curriculum import Config, Curriculum, as_curriculum, warn_of_a_copy
+from envtuning.curriculum.curriculum import Config, Curriculum, applying, as_curriculum, warn_of_a_copy
 from envtuning.curriculum.ended import SliceOf, outcome_of, outcomes_of_rows, succeeded
 from envtuning.curriculum.old_episodes import OldEpisodes
 from envtuning.outcomes import Outcome
@@ -67,8 +67,9 @@ class _Swap:
 
     def to(self, config: Config) -> None:
         """Apply it at the next reset; a config that cannot be applied then is refused now."""
-        if self.apply is apply_config:
-            raise_unless_fits(self.env, config)
+        with applying(config, self.curriculum):
+            if self.apply is apply_config:
+                raise_unless_fits(self.env, config)
         self.next = config
 
     def at_reset(self, spaces: Callable[[], Any]) -> None:
@@ -77,10 +78,12 @@ class _Swap:
         if self.curriculum is not None and self._version != self.curriculum.version:  # or another environment swapped
             self._version = self.curriculum.version
             self.next = self.curriculum.config if self.next is None else self.next
-        if self.next is not None:
-            self.apply(self.env, self.next)
-            _same_spaces(self.spaces, spaces(), self.next)
-            self.current, self.next = self.next, None
+        config, self.next = self.next, None
+        if config is not None:
+            with applying(config, self.curriculum):
+                self.apply(self.env, config)
+                _same_spaces(self.spaces, spaces(), config)
+            self.current = config
 
     def at_end(self, outcome: Callable[[], Outcome]) -> None:
         if self.curriculum is None:
@@ -90,6 +93,7 @@ class _Swap:
         config = self.curriculum.next()
         if config is not None:
             self.to(config)
+            self.next = None  # the reset asks the curriculum, which may have gone back by then
 
     def stepped(self) -> None:
         if self.curriculum is not None:
@@ -173,10 +177,11 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
 
     def set_config(self, config: Config) -> None:
         """Use this config from each copy's next reset on."""
-        if self._apply is apply_config:
-            raise_unless_fits(self.env, config)
-        self._apply(self.env, config)
-        _same_spaces(self._spaces, (self.env.single_observation_space, self.env.single_action_space), config)
+        with applying(config, self._curriculum):
+            if self._apply is apply_config:
+                raise_unless_fits(self.env, config)
+            self._apply(self.env, config)
+            _same_spaces(self._spaces, (self.env.single_observation_space, self.env.single_action_space), config)
         self._config = config
         self._old_episodes.swapped()
 
@@ -214,8 +219,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
                         self._slice_of,
                     )
                 )
-            if curriculum.next() is not None:
-                self._follow()
+            curriculum.next()
+            self._follow()
         return observations, rewards, terminated, truncated, infos
 
     def _follow(self) -> None:
