@@ -32,7 +32,7 @@ from engineers.proposal import Proposal, Usage
 from engineers.redaction import is_secret_name, redact
 from engineers.registry import TIMED
 from engineers.report import Incident, SliceResult, StageRecord, StageReport
-from engineers.roles import WHOLE, find_slices, shares_in, shares_of
+from engineers.roles import WHOLE, find_slices, role_of, shares_in, shares_of
 from engineers.shared.counts import apart, short
 from envtuning import atomic, outcomes
 from envtuning.answers import Answer, answer, failed, incident, unused
@@ -226,10 +226,13 @@ class EngineerCurriculum(Curriculum):
         )
 
     def metrics(self) -> dict[str, float]:
-        """The stage, its shares of the data, and its successes and mean scores by slice."""
+        """The stage, its shares of the data, the other numbers that may be turned, and its successes and mean scores by slice."""
         summed = total(self._read())
         found = {"stage": float(self.stage)}
         found |= {f"share/{name}": part for name, part in shares_in(self.config).items() if name != WHOLE}
+        for knob in find_knobs(self.config, self.editable):
+            if role_of(knob) != "share" and knob.types & {"number", "integer"} and isinstance(knob.value, int | float):
+                found[f"knob/{knob.name}"] = float(knob.value)
         for name, counts in sorted(summed.first.items()):
             found[f"success/{name}"] = counts.successes / counts.episodes
             found[f"score/{name}"] = counts.score_sum / counts.episodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ try:
     from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 except ImportError as error:
     raise needs("SB3CurriculumCallback", error, extra="sb3") from None
+
+CUT = 30  # characters that SB3's table leaves of a long name; it raises if two are alike then, so these are in the other logs alone
 
 
 class SB3CurriculumCallback(BaseCallback):
@@ -103,8 +106,10 @@ class SB3CurriculumCallback(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         self.curriculum.advance(iterations=1)
-        for name, value in self.curriculum.metrics().items():
-            self.logger.record(f"curriculum/{name}", value)
+        metrics = self.curriculum.metrics()
+        shown = Counter(name[:CUT] for name in metrics)
+        for name, value in metrics.items():
+            self.logger.record(f"curriculum/{name}", value, exclude="stdout" if shown[name[:CUT]] > 1 else None)
 
     def _on_training_end(self) -> None:
         self.curriculum.training_ended()

@@ -61,7 +61,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     ``metadata``; its score is the reward, cut to 0 to 1; it is a success if ``success(reward)``, unless told if the reward is at least
     1. Of several reward functions, wrap the one that says so: their weights do not matter, and a second one would count each reply
     twice. Weights, optimiser and schedule do not change. The trainer logs ``success/SLICE``, ``score/SLICE`` and, in one process, what the
-    curriculum had of ``share/SLICE`` and ``stage`` when the replies' prompts were drawn.
+    curriculum had of ``share/SLICE``, ``knob/NAME`` and ``stage`` when the replies' prompts were drawn.
 
     TRL's data loader is one batch ahead. Replies to prompts that were drawn from an earlier config do not count: rows of our own
     prompts say their version; for others, the batch after a swap is left out.
@@ -147,11 +147,11 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         return self._behind if version is None or current is None else version < current
 
     def _standing(self) -> dict[str, float]:
-        """The stage and the shares. TRL logs the mean over processes, and only the main one's curriculum knows them."""
+        """The stage and its knobs. TRL logs the mean over processes, and only the main one's curriculum knows them."""
         if _processes() > 1:
             return {}
         told = self.curriculum.metrics()
-        return {name: value for name, value in told.items() if name == "stage" or name.startswith("share/")}
+        return {name: value for name, value in told.items() if name == "stage" or name.startswith(("share/", "knob/"))}
 
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._met = True

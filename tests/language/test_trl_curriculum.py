@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from engineers import Engineer, Proposal
 from envtuning import EngineerCurriculum
@@ -151,6 +152,26 @@ def test_each_log_has_the_scores_and_the_shares_that_its_replies_were_drawn_by(w
     ]
     assert late
     assert all(logged[step]["stage"] == logged[step - 1]["stage"] for step in late)
+
+
+def test_a_log_has_the_numbers_that_may_be_turned():
+    class Longer(TaskKnobs):
+        length: int = Field(3, ge=1, le=9, description="Signs.")
+
+    task = Task(Longer, lambda rng, knobs: ("which", "1"), short)
+    world, logged = TextWorld("one", {"odd": task}, "One task."), {}
+    config = world.config_type.model_validate({"tasks": {"odd": {}}})
+    curriculum = EngineerCurriculum("fixed", config)
+    prompts = TextPrompts(world, config)
+    counted = callbacks.TRLCurriculumCallback(prompts, curriculum).rewards(lambda replies, **_: [1.0] * len(replies))
+    counted(["1"], metadata=[{"slice": "odd", "version": prompts.version}], log_metric=logged.__setitem__)
+    assert logged == {
+        "success/odd": 1.0,
+        "score/odd": 1.0,
+        "stage": 0.0,
+        "share/odd": 1.0,
+        "knob/tasks.odd.length": 3.0,
+    }
 
 
 def test_an_engineer_of_the_package_makes_three_configs(model, tmp_path):

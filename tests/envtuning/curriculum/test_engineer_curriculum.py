@@ -932,6 +932,25 @@ def test_the_log_has_success_and_score_by_slice():
     assert told["score/hard"] == pytest.approx(0.325)
 
 
+def test_the_log_has_the_numbers_that_may_be_turned():
+    """Beside shares: not those that are locked, no words, and nothing that has no value."""
+
+    class Sea(BaseModel):
+        ships: dict[str, Ship] = {"light": Ship(), "heavy": Ship()}
+        wind: float = Field(0.5, ge=0, le=1)
+        depth: int | None = Field(None, ge=1, le=9)
+        calm: bool = False
+
+    def knobs(curriculum: EngineerCurriculum) -> dict[str, float]:
+        return {name: value for name, value in curriculum.metrics().items() if name.startswith("knob/")}
+
+    whole = EngineerCurriculum(Stub(), Sea())
+    assert knobs(whole) == {"knob/ships.light.wind": 0.0, "knob/ships.heavy.wind": 0.0, "knob/wind": 0.5}
+    assert knobs(EngineerCurriculum(Stub(), Sea(depth=3), editable=["ships.*.share", "depth"])) == {"knob/depth": 3}
+    whole.config = Sea(wind=0.75)
+    assert knobs(whole)["knob/wind"] == 0.75
+
+
 def test_shares_of_the_same_ratios_are_no_swap():
     """Episodes that are under way go on counting, and the engineer reads what it has answered."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 from functools import partial
 
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
 
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnvWrapper, VecNormalize
 
 import engineers
@@ -52,6 +54,22 @@ def test_slices_that_have_other_names_now_are_mapped(tmp_path):
     callback = SB3CurriculumCallback(sampler(3, 5))
     callback.load(tmp_path / "model_8_steps.zip", renamed={"4": "5"})
     assert callback.curriculum.config.slices[5].share == 0.4
+
+
+def test_names_that_its_table_would_cut_alike_are_in_the_other_logs_alone(tmp_path):
+    """A table of SB3 cuts them at 36 characters, and refuses two that are alike then."""
+    long = "knob/the_waves_of_the_northern_sea."
+    told = {f"{long}height": 2.0, f"{long}length": 3.0, "knob/wind": 0.5, "stage": 1.0}
+    curriculum = EngineerCurriculum("fixed", EASY)
+    curriculum.metrics = told.copy
+    model = PPO("MlpPolicy", mfl.sb3_vec_env(4, **ROOM), n_steps=8, batch_size=32, n_epochs=1, device="cpu")
+    model.set_logger(configure(str(tmp_path), ["log", "json"]))
+    model.learn(32, callback=SB3CurriculumCallback(curriculum))
+    logged = json.loads((tmp_path / "progress.json").read_text().splitlines()[0])
+    assert {name: logged[f"curriculum/{name}"] for name in told} == told
+    (table,) = tmp_path.glob("*.txt")
+    assert "knob/wind" in table.read_text()
+    assert "northern" not in table.read_text()
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
