@@ -85,6 +85,14 @@ def test_own_sb3():
     assert load("own_sb3").main(steps=4_000, num_lakes=8) in {3, 4, 5}
 
 
+def test_own_sb3_own_env():
+    pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
+    curriculum = load("own_sb3_own_env").main(steps=16_000)
+    assert curriculum.incidents == []
+    assert curriculum.config.distance > 2  # the engineer has gone on from there
+    assert curriculum.config.wind > 0
+
+
 def test_own_cleanrl():
     pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
     assert load("own_cleanrl").main(steps=150_000)["share/5"] > 0  # the engineer has gone on from 3×3
@@ -100,7 +108,7 @@ def test_own_cleanrl_goes_on_from_its_folder(tmp_path):
     assert (tmp_path / "agent.pt").read_bytes() == weights
 
 
-@pytest.mark.parametrize("name", ["own_rllib", "own_sb3", "own_cleanrl"])
+@pytest.mark.parametrize("name", ["own_rllib", "own_sb3", "own_sb3_own_env", "own_cleanrl"])
 def test_takes_about_five_lines(name):
     marked = [line for line in (EXAMPLES / f"{name}.py").read_text().splitlines() if "# ←" in line]
     assert 3 <= len(marked) <= 5
