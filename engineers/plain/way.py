@@ -91,7 +91,8 @@ class Way:
                 continue  # the target leaves it open: so do we
             start = bounds[0] if knob.value is None and self.is_known else knob.value
             if start is not None:
-                reached, told = _step(start, end, abs(fraction), "number" not in knob.types), why
+                least = knob.grain(bounds) if _goes_in_steps(knob) else 0.0
+                reached, told = _step(start, end, abs(fraction), least), why
                 if fraction > 0 and 0 < abs(end - reached) <= self._little(knob, end, bounds):
                     reached, told = end, f"{why}, rounded up to all of it"
                 if knob.value == end:
@@ -103,8 +104,8 @@ class Way:
         return f"as in {self.goal}" if self.is_known else "at the hard end"
 
     def _little(self, knob: Knob, aim: float, bounds: tuple[float, float]) -> float:
-        """A step that would leave no more than this goes all the way: halves of what is left would never end. Whole numbers step by 1 at least."""
-        if "number" not in knob.types:
+        """A step that would leave no more than this goes all the way: halves of what is left would never end. In steps they do."""
+        if _goes_in_steps(knob):
             return 0.0
         return max(LITTLE * abs(aim - self._easy_end(knob, aim, bounds)), knob.grain(bounds))
 
@@ -200,11 +201,17 @@ def transported(start: Sequence[float], goal: Sequence[float], fraction: float) 
             room = goal[sink]
 
 
-def _step(start: float, end: float, fraction: float, whole: bool) -> float:
-    """Move by that fraction of the way; an integer moves by at least 1, so that small fractions do not leave it unchanged for ever."""
+def _goes_in_steps(knob: Knob) -> bool:
+    """Whether the distance between two of its values is a part of its schema, rather than of our rounding."""
+    return knob.multiple_of is not None or "number" not in knob.types
+
+
+def _step(start: float, end: float, fraction: float, least: float) -> float:
+    """Move by that fraction of the way, and by ``least`` if there is a way: small fractions leave no knob unchanged for ever."""
     if fraction == 1:
         return end
-    way = fraction * (end - start)
-    if whole and 0 < abs(way) < 1:
-        way = math.copysign(1.0, way)
+    whole = end - start
+    way = fraction * whole
+    if 0 < abs(way) < least:
+        way = math.copysign(min(least, abs(whole)), way)
     return start + way

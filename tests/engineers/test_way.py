@@ -139,6 +139,19 @@ def test_small_parts_still_turn_whole_numbers():
     assert config.slices[6].min_distance == 5
 
 
+class Steps(BaseModel):
+    slope: float = Field(0.0, ge=0, le=1, multiple_of=0.25)
+    count: int = Field(0, ge=0, le=8, multiple_of=2)
+
+
+def test_small_parts_still_turn_numbers_of_coarse_steps():
+    config, seen = Steps(), []
+    for _ in range(4):
+        config = walk(config, Steps(slope=1.0, count=8), 0.1)
+        seen.append((config.slope, config.count))
+    assert seen == [(0.25, 2), (0.5, 4), (0.75, 6), (1.0, 8)]
+
+
 def test_what_the_target_leaves_open_stays_as_it_is():
     target = lakes(s6={"share": 1.0, "wait_ratio": None})
     assert [piece.wait_ratio for piece in walk(EASY, target, 0.5).slices.values()] == [0.0, None, 0.5]
