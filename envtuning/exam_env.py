@@ -5,9 +5,8 @@ They stand on the exam as its command does: nothing in the exam needs them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from envtuning.exam.hall import available_cores
 from envtuning.exam.session import Session, Shown, Start
 from envtuning.exam.sitting import Paper, examined, halves, reading
 from envtuning.exam.training import Floats
+from envtuning.trainees.process_state import set_threads
 
 ByName = dict[str, Any]
 ROOTS = 200  # an episode begins at one of so many roots, which are trained when they are first used
@@ -87,7 +87,7 @@ class Trainings:
         columns = [np.broadcast_to(chosen[name], self.learners).tolist() for name in Start._fields]
         starts = [Start(*one) for one in zip(*columns, strict=True)]
         cuts = np.array_split(np.arange(self.learners), self.threads)
-        with one_thread():
+        with set_threads(1):  # more would change sums, and cost more than they gain
             self.groups = [_Group(self.family, [starts[at] for at in cut], self.decisions) for cut in cuts]
             seen = self._trained(np.ones((self.learners, self.family.tasks)))
         return [one._replace(info=one.info | start._asdict()) for one, start in zip(seen, starts, strict=True)]
@@ -108,7 +108,7 @@ class Trainings:
         if weights.shape != (self.learners, n) or not (weights >= 0).all() or np.isinf(weights.sum()):
             rows = f"{self.learners} rows of " if self.learners > 1 else ""
             raise SpecError(f"action {actions!r:.60}: give {rows}{n} finite weights of at least 0, one for each task")
-        with one_thread():
+        with set_threads(1):
             return self._trained(np.where(weights.sum(1, keepdims=True) > 0, weights, 1.0))
 
     def _trained(self, weights: Floats) -> list[Seen]:
@@ -117,17 +117,6 @@ class Trainings:
             return next(map(_Group.stage, *work))
         with ThreadPoolExecutor(self.threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             return [one for seen in pool.map(_Group.stage, *work) for one in seen]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch computes with one thread here: more would change sums, and cost more than they gain. Then it has as many as before."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class EngineerExamEnv(gym.Env[ByName, Floats]):

@@ -14,6 +14,7 @@ from envtuning.exam.kept import kept_in
 from envtuning.exam.policy import Policies
 from envtuning.exam.tasks import LetterTasks, Tasks
 from envtuning.exam.training import train
+from envtuning.trainees.process_state import set_threads
 
 QUESTIONS = 64  # of an update of pretraining
 HIGHEST_RATE, RISES = 2e-3, 50  # of pretraining; its last quarter falls to 0
@@ -31,9 +32,9 @@ def root(family: Family, seed: int) -> dict[str, Tensor]:
     """The trained root of this seed, without the policies' axis. It is trained alone, so that it is the same in any exam."""
     path = kept_in() / family.root / f"{seed}.pt"
     if not path.exists():
-        torch.set_num_threads(1)
         path.parent.mkdir(parents=True, exist_ok=True)
-        policy = pretrained(family, seed)
+        with set_threads(1):
+            policy = pretrained(family, seed)
         with atomic.new_file(path) as draft:
             torch.save({name: weight.detach()[0].clone() for name, weight in policy.named_parameters()}, draft)
     return torch.load(path, weights_only=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from engineers.engineer import Engineer
@@ -23,6 +22,7 @@ from envtuning.exam.families import DECISIONS, Family
 from envtuning.exam.reading import AWAY, DONORS, Reads, Told, as_of_others, plainly, rates_of
 from envtuning.exam.session import Session, Shown, Start
 from envtuning.exam.tasks import Tasks, names_of
+from envtuning.trainees.process_state import set_threads
 from envtuning.worlds.text_world import Task, TaskKnobs, config_of
 
 EVEN, OPEN_LOOP, ORACLE = "even", "best open loop", "oracle"
@@ -81,12 +81,12 @@ class Sitting(BaseModel):
         return float(np.mean(self.success))
 
 
+@set_threads(1)  # more threads would change sums, and cost more than they gain
 def sit(paper: Paper, transcript: Path | None = None, limits: Mapping[str, Any] | None = None) -> Sitting:
     """Train under the engineer's decisions. Equal papers have equal sittings on one kind of machine.
 
     ``transcript`` keeps a model's questions and answers; ``limits`` are further arguments of ``EngineerCurriculum``.
     """
-    torch.set_num_threads(1)  # more threads would change sums, and cost more than they gain
     session = Session(paper.family, [paper.start], paper.decisions)
     if paper.engineer in BOUNDS:
         shares = trained_by(arm_of(paper), session)
@@ -132,9 +132,9 @@ def asks_a_model(engineer: str) -> bool:
     return engineer.partition("/")[0] in BACKENDS.keys() - PLAIN_ENGINEERS.keys()
 
 
+@set_threads(1)
 def replayed(paper: Paper, shares: Sequence[Sequence[float]]) -> list[float]:
     """Success of each task after a training with these shares of the stages."""
-    torch.set_num_threads(1)
     session = Session(paper.family, [paper.start], paper.decisions)
     for part in shares:
         session.train(np.array([part]))

@@ -19,6 +19,8 @@ from envtuning.exam.tasks import LetterTasks, Purpose, Rows
 from envtuning.exam.world import ExamWorld, said
 from envtuning.outcomes import Tally
 from envtuning.trainees.base import OUTCOMES, Metrics, OnIteration, Trainee
+from envtuning.trainees.process_state import set_threads
+from envtuning.trainees.tensors import load_tensors, raise_unless_fits
 from envtuning.worlds.text_player import Messages
 from envtuning.worlds.world import fingerprints_of
 
@@ -45,6 +47,7 @@ class ExamTrainee(Trainee):
         if not isinstance(world, ExamWorld):
             raise ValueError("the trainee 'exam' learns in the world 'exam' alone")
 
+    @set_threads(1)  # as a sitting has, of which it is the same training
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """The draws come from the session's own random numbers, which are saved with it; ``seed`` is not used."""
         shares = shares_in(config)
@@ -76,9 +79,10 @@ class ExamTrainee(Trainee):
         )  # fmt: skip
 
     def load(self, folder: Path) -> None:
-        kept, one = torch.load(folder / "trainee.pt", weights_only=True), self.session
+        kept, one = load_tensors(folder / "trainee.pt"), self.session
         one.policies.load_state_dict(kept["weights"])
         one.opt.load_state_dict(kept["optimiser"])
+        raise_unless_fits(one.opt)
         one.stage, one.draws[0].bit_generator.state = kept["stage"], kept["draws"]
 
     def close(self) -> None:
@@ -110,6 +114,7 @@ class Replies:
     def __init__(self, world: ExamWorld, policies: Policies) -> None:
         self.world, self.policies = world, policies
 
+    @set_threads(1)
     @torch.no_grad()
     def reply(self, conversations: Sequence[Messages], *, seed: int) -> list[str]:
         questions = [talk[-1]["content"] for talk in conversations]

@@ -26,6 +26,8 @@ from tests.lazily import needed
 
 needed("torch", extra="exam")
 
+import torch  # noqa: E402
+
 import engineers  # noqa: E402
 from engineers import Completion, ModelEngineer  # noqa: E402
 from engineers.knobs import dump, find_knobs  # noqa: E402
@@ -53,6 +55,7 @@ from envtuning.runs.log import RunLog  # noqa: E402
 from envtuning.runs.spec import RunSpec, load_spec  # noqa: E402
 from envtuning.testing import check_trainee, check_world  # noqa: E402
 from envtuning.trainees import make_trainee  # noqa: E402
+from envtuning.trainees.process_state import set_threads  # noqa: E402
 from envtuning.worlds import make_world  # noqa: E402
 from envtuning.worlds.world import fingerprints_of  # noqa: E402
 
@@ -985,6 +988,32 @@ def in_a_run(run: RunLog) -> Training:
     )
     made.load(done[-1].path / "checkpoint")
     return Training(shares, [stage.report.training_results for stage in done[:-1]], made.session.test()[0].tolist())
+
+
+def test_the_learner_of_a_run_computes_with_one_thread_and_leaves_the_process_its_own():
+    """So a run that finds its root trained already ends where the one ended that has trained it."""
+    world, seen = make_world("exam", family="roomy", root=77), []
+    with set_threads(2):
+        for _ in range(2):  # with a new root, and with a kept one
+            made = make_trainee("exam", world=world, capacity={}, training=0)
+            made.train(world.config_type(), 56, seed=0, on_iteration=lambda _: seen.append(torch.get_num_threads()))
+            assert torch.get_num_threads() == 2
+    assert set(seen) == {1}
+
+
+@pytest.mark.parametrize("damage", ["nan", "another shape"])
+def test_a_damaged_checkpoint_of_the_learner_is_refused(damage, tmp_path):
+    world = make_world("exam", family="roomy", root=77)
+    made = make_trainee("exam", world=world, capacity={}, training=0)
+    made.train(world.config_type(), 56, seed=0)
+    made.save(tmp_path)
+    made.load(tmp_path)
+    state = torch.load(tmp_path / "trainee.pt", weights_only=True)
+    moments = state["optimiser"]["state"][0]
+    moments["exp_avg"] = torch.full_like(moments["exp_avg"], torch.nan) if damage == "nan" else torch.zeros(2)
+    torch.save(state, tmp_path / "trainee.pt")
+    with pytest.raises(ValueError, match=r"finite|shape"):
+        made.load(tmp_path)
 
 
 def held_out(run: RunLog) -> list:
