@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from engineers.registry import PLAIN_ENGINEERS, own_code
-from engineers.shared.untrusted import NotReadable, parsed, read_bytes
+from engineers.shared.untrusted import NotReadable, parsed_lines, read_bytes
 from envtuning import atomic
 from envtuning.errors import RunError
 from envtuning.exam.families import DECISIONS, Family
@@ -59,11 +59,10 @@ class Hall:
     timeout: float = 600.0  # seconds of one answer
 
     def kept(self) -> dict[str, Sitting]:
-        """What is done, by paper. A line that a kill has cut off is dropped."""
+        """What is done, by paper. A last line that is not whole is left out, and left: another process may be writing it."""
         path = self.folder / KEPT
-        lines = atomic.whole_lines(path, (read_bytes(path) or b"").decode())
         try:
-            found = [Sitting.model_validate(parsed(line.encode())) for line in lines if line]
+            found = [Sitting.model_validate(line) for line in parsed_lines(read_bytes(path) or b"")]
         except (NotReadable, ValidationError) as error:
             raise RunError(f"{path} is damaged ({type(error).__name__}): remove it, or give another folder") from error
         return {sitting.paper.key: sitting for sitting in found}
@@ -72,12 +71,15 @@ class Hall:
         """All of them, in order; those that are not kept yet are carried out."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic.in_turn(self.folder):
-            done = self.kept()
+            done, path = self.kept(), self.folder / KEPT
+            atomic.whole_lines(
+                path, (read_bytes(path) or b"").decode()
+            )  # or the next would follow one that a kill has cut off
             waiting = [paper for paper in asked if paper.key not in done]
             # Closed, or its processes would outlive an interruption.
             with closing(self._carried_out(waiting, done)) as carried_out:
                 for sitting in carried_out:
-                    atomic.append_line(self.folder / KEPT, sitting.model_dump(mode="json"))
+                    atomic.append_line(path, sitting.model_dump(mode="json"))
                     done[sitting.paper.key] = sitting
                     ended(sitting)
         return [done[paper.key] for paper in asked]

@@ -689,6 +689,20 @@ def test_sittings_begin_before_the_last_root_is_trained_and_each_root_is_trained
     assert all(happened.index(f"root {root}") < happened.index(f"sitting on {root}") for root in range(4))
 
 
+def test_a_look_at_what_is_kept_leaves_the_line_that_another_exam_is_writing(tmp_path):
+    done = sit(paper("even")).model_dump_json()
+    half = f"{done}\n{done[:40]}"
+    (tmp_path / KEPT).write_text(half)
+    assert len(Hall(tmp_path).kept()) == 1
+    assert (tmp_path / KEPT).read_text() == half
+
+
+def test_a_folder_in_place_of_what_is_kept_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / KEPT).mkdir()
+    with pytest.raises(RunError, match="is damaged"):
+        Hall(tmp_path).kept()
+
+
 def test_a_folder_that_is_no_exam_s_is_refused(tmp_path):
     (tmp_path / KEPT).write_text('{"paper": 3}\n')
     with pytest.raises(RunError, match="is damaged"):
