@@ -143,10 +143,8 @@ class LiveChat:
 
     @cached_property
     def _eos(self) -> list[int]:
-        """The tokens that end a reply; the tokenizer's first, which is the one that constrained decoding ends with."""
-        named = getattr(self.language_model.generation_config, "eos_token_id", None)
-        ids = [self.tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])]
-        known = list(dict.fromkeys(index for index in ids if index is not None))
+        """Constrained decoding ends with the first."""
+        known = end_tokens(self.language_model, self.tokenizer)
         if not known:
             raise ValueError("the tokenizer has no end-of-sequence token: set tokenizer.eos_token")
         return known
@@ -156,6 +154,13 @@ class LiveChat:
         from engineers.model.structured import TokenView
 
         return TokenView.of(self.tokenizer, self.language_model.get_output_embeddings().weight.shape[0])
+
+
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """The tokens that end a reply: the tokenizer's first, then those of the model."""
+    named = getattr(model.generation_config, "eos_token_id", None)
+    ids = [tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])]
+    return list(dict.fromkeys(index for index in ids if index is not None))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from engineers.backends.live import as_found, modes_kept
+from engineers.backends.live import as_found, end_tokens, modes_kept
 from envtuning.trainees.language.tokenizer import begun_thought, prompt_ids
 from envtuning.trainees.process_state import set_threads
 from envtuning.worlds.text_player import Reply
@@ -105,10 +105,7 @@ class ReplyPolicy:
 
     @property
     def eos(self) -> list[int]:
-        """The tokens that end a reply: those of the tokenizer and of the model."""
-        named = getattr(self.model.generation_config, "eos_token_id", None)
-        ids = [self.tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])]
-        return list(dict.fromkeys(index for index in ids if index is not None))
+        return end_tokens(self.model, self.tokenizer)
 
 
 def only_tokens(habits: Any) -> Any:
