@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,18 @@ class Taken:
     def __add__(self, other: Taken) -> Taken:
         known = self.cost is not None and other.cost is not None
         return Taken(self.tokens + other.tokens, (self.cost or 0.0) + (other.cost or 0.0) if known else None)
+
+
+CAPS = ("max_cost", "max_total_tokens")  # options that bound the cost of all questions together
+
+
+def with_caps_left(options: Mapping[str, Any], taken: Taken) -> dict[str, Any]:
+    """The options of an engineer that is made anew, with its caps less what earlier ones have taken of them."""
+    left = dict(options)
+    for cap, already in zip(CAPS, (taken.cost or 0.0, taken.tokens), strict=True):
+        if (given := options.get(cap)) is not None:
+            left[cap] = max(type(given)(0), given - already)  # a whole number stays one
+    return left
 
 
 class LedgerDamaged(UserError, ValueError):

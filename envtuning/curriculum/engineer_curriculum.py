@@ -26,7 +26,7 @@ from engineers.engineer import Engineer, as_engineer
 from engineers.guard import NO_GUARD, Feasible, Guard
 from engineers.knobs import KnobError, dump, find_knobs, leaves
 from engineers.model.engineer import ModelEngineer
-from engineers.model.ledger import Ledger, Taken
+from engineers.model.ledger import Ledger, Taken, with_caps_left
 from engineers.model.transcript import Exchange, read_transcript
 from engineers.proposal import Proposal, Usage
 from engineers.redaction import is_secret_name, redact
@@ -375,9 +375,7 @@ class EngineerCurriculum(Curriculum):
             options |= {"transcript": self.transcript, "ledger": ledger}
             taken = Ledger(ledger).total()
             recorded = read_transcript(self.transcript) if self.transcript.exists() else []
-        for cap, already in (("max_cost", taken.cost or 0.0), ("max_total_tokens", taken.tokens)):
-            if options.get(cap) is not None:
-                options[cap] = max(type(options[cap])(0), options[cap] - already)
+        options = with_caps_left(options, taken)
         made = engineers.make(self._given, guard=self._whole_guard(), space=self.space, **options)
         made.recall([one.model_dump() for one in recorded if one.stage == self.stage and one.reply is not None])
         return made

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 import engineers
 from engineers.guard import Guard
 from engineers.knobs import dump, find_knobs, with_values
-from engineers.model.ledger import Ledger, Taken
+from engineers.model.ledger import CAPS, Ledger, Taken, with_caps_left
 from engineers.model.transcript import Exchange
 from engineers.plain.random_search import RandomEngineer
 from engineers.redaction import redact
@@ -29,7 +29,6 @@ from envtuning.seeds import derive
 from envtuning.trainees.base import Trainee
 
 REDRAWS = 100
-CAPS = ("max_cost", "max_total_tokens")  # options that bound the cost of all questions of a run
 TRACEBACK = "engineer_failed.txt"  # beside the stage's proposal: the traceback of a third party's engineer
 LoadTrainee = Callable[[], Trainee]
 
@@ -113,17 +112,16 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
         "desk": log.path / "desk",
     }
     replies = recorded_replies(stage)
-    for cap in [cap for cap in CAPS if options.get(cap) is not None]:
-        options[cap] = max(type(options[cap])(0), options[cap] - spent_before(log)[cap])
+    if any(options.get(cap) is not None for cap in CAPS):
+        options = with_caps_left(options, spent_before(log))
     engineer = log.plan.make_engineer(trainee, **options)
     engineer.recall(replies)
     return engineer
 
 
-def spent_before(log: RunLog) -> dict[str, float]:
+def spent_before(log: RunLog) -> Taken:
     """The cost of all questions of this run so far, in all processes, including those about the last stage: caps hold for the run."""
-    total = sum((ledger_of(stage).total() for stage in log.state.done), Taken())
-    return dict(zip(CAPS, (total.cost or 0.0, total.tokens)))
+    return sum((ledger_of(stage).total() for stage in log.state.done), Taken())
 
 
 def ledger_of(stage: Stage) -> Ledger:
