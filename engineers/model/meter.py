@@ -51,7 +51,8 @@ class Meter:
     tokens: int = 0
     cost: float | None = 0.0  # None once something without a known price was used
     questions: int = 0
-    _reserved: tuple[int, int] = field(default=(0, 0), repr=False)
+    # Tokens of prompt and answer that the question reserved last may take.
+    worst: tuple[int, int] = field(default=(0, 0), init=False, repr=False)
 
     def reserve(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any] | None, answer: int) -> None:
         """Make sure that the question fits under the caps. Raises ``BudgetExceeded`` with the rest and the question's worst case."""
@@ -70,7 +71,7 @@ class Meter:
                     f"the next question may cost {money(worst)}, {money(left)} of "
                     f"max_cost=${self.max_cost} are left: raise the cap or lower the context's token_budget"
                 )
-        self._reserved = (prompt, answer)
+        self.worst = (prompt, answer)
 
     def raise_unless_priced(self, model: str) -> None:
         """Raises ``BudgetExceeded`` if dollars are capped and the model's price is not known: every question would be refused."""
@@ -80,11 +81,6 @@ class Meter:
                 f"cap max_total_tokens instead (an option of the engineer), or in Python give meter=Meter(price=Price(…), max_cost=…)"
             )
 
-    @property
-    def worst(self) -> tuple[int, int]:
-        """Tokens of prompt and answer that the question reserved last may take."""
-        return self._reserved
-
     def worst_case(self, model: str) -> Taken:
         """What the question reserved last may take of the caps."""
         price = self.price_of(model)
@@ -93,17 +89,17 @@ class Meter:
     def record(self, model: str, messages: Sequence[Message], answer: Completion) -> tuple[int, int, float | None]:
         """Count an answer; returns its prompt tokens, completion tokens and cost. Estimates counts that the provider left out."""
         written = "".join(message["content"] for message in messages)
-        prompt = self._counted(answer.prompt_tokens, written, self._reserved[0])
-        completion = self._counted(answer.completion_tokens, answer.text, self._reserved[1])
+        prompt = self._counted(answer.prompt_tokens, written, self.worst[0])
+        completion = self._counted(answer.completion_tokens, answer.text, self.worst[1])
         return self._add(model, prompt, completion, _dollars(answer.cost))
 
     def record_failure(self, model: str, error: ChatError) -> tuple[int, int, float | None]:
         """Count a question without an answer: the provider's count, or the worst case of the bill."""
         if error.spent is not None:
-            prompt = self._counted(error.spent.prompt_tokens, "", self._reserved[0])
-            completion = self._counted(error.spent.completion_tokens, "", self._reserved[1])
+            prompt = self._counted(error.spent.prompt_tokens, "", self.worst[0])
+            completion = self._counted(error.spent.completion_tokens, "", self.worst[1])
             return self._add(model, prompt, completion, _dollars(error.spent.cost))
-        return self._add(model, *self._reserved) if error.may_be_billed else (0, 0, 0.0)
+        return self._add(model, *self.worst) if error.may_be_billed else (0, 0, 0.0)
 
     def price_of(self, model: str) -> Price | None:
         """The price by the meter's own, then the offline table; zero for models that run here; None where unknown."""
