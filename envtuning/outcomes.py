@@ -204,6 +204,15 @@ class Tally(BaseModel):
         sums = (counts.successes if what == SUCCESS else counts.score_sum for counts in self.first.values())
         return sum(sums) / episodes if episodes else None
 
+    def as_logged(self) -> dict[str, float]:
+        """Success and mean score of each slice on first visits, by the names that logs have for them."""
+        found: dict[str, float] = {}
+        for name, counts in sorted(self.first.items()):
+            if counts.episodes:
+                found[f"success/{name}"] = counts.successes / counts.episodes
+                found[f"score/{name}"] = counts.score_sum / counts.episodes
+        return found
+
     def dump(self) -> dict[str, Any]:
         return self.model_dump(exclude_defaults=True)
 

@@ -227,16 +227,12 @@ class EngineerCurriculum(Curriculum):
 
     def metrics(self) -> dict[str, float]:
         """The stage, its shares of the data, the other numbers that may be turned, and its successes and mean scores by slice."""
-        summed = total(self._read())
         found = {"stage": float(self.stage)}
         found |= {f"share/{name}": part for name, part in shares_in(self.config).items() if name != WHOLE}
         for knob in find_knobs(self.config, self.editable):
             if role_of(knob) != "share" and knob.types & {"number", "integer"} and isinstance(knob.value, int | float):
                 found[f"knob/{knob.name}"] = float(knob.value)
-        for name, counts in sorted(summed.first.items()):
-            found[f"success/{name}"] = counts.successes / counts.episodes
-            found[f"score/{name}"] = counts.score_sum / counts.episodes
-        return found
+        return found | total(self._read()).as_logged()
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """A matplotlib figure over training: success by slice, the shares of the data beneath, and every other number that was turned.

@@ -84,11 +84,8 @@ class Sampler(Curriculum):
 
     def metrics(self) -> dict[str, float]:
         """The shares, and since they were set, successes and mean scores by slice."""
-        found = {f"share/{name}": part for name, part in shares_in(self.config).items() if name in self.names}
-        for name, counts in sorted(self._seen.read().first.items()):
-            found[f"success/{name}"] = counts.successes / counts.episodes
-            found[f"score/{name}"] = counts.score_sum / counts.episodes
-        return found
+        shares = {f"share/{name}": part for name, part in shares_in(self.config).items()}
+        return shares | self._seen.read().as_logged()
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"stage": self.stage, "slices": self.names, "tally": self._seen.read().dump()}

@@ -61,14 +61,8 @@ class EventFiles:
         step = before + int(line["spent"])
         for name, value in line.items():
             if name == OUTCOMES:
-                self._write_slices(Tally.model_validate(value), step)
+                for tag, rate in Tally.model_validate(value).as_logged().items():
+                    self._writer.add_scalar(tag, rate, step)
             elif name not in NOT_METRICS:
                 self._writer.add_scalar(f"{TAGS[line['kind']]}/{name}", value, step)
         self._writer.add_scalar("stage", stage, step)
-
-    def _write_slices(self, tally: Tally, step: int) -> None:
-        """Success and score of each slice in training, on first visits."""
-        for name, counts in tally.first.items():
-            if counts.episodes:
-                self._writer.add_scalar(f"success/{name}", counts.successes / counts.episodes, step)
-                self._writer.add_scalar(f"score/{name}", counts.score_sum / counts.episodes, step)
