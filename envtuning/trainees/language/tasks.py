@@ -15,7 +15,7 @@ from envtuning.trainees.language.rollouts import Judged
 from envtuning.worlds.lakes.play import NoPlan, alone, moves_of
 from envtuning.worlds.lakes.world import LakeWorld
 from envtuning.worlds.text_player import Conversation
-from envtuning.worlds.world import InfeasibleConfig
+from envtuning.worlds.world import ONE_SLICE, InfeasibleConfig
 from mapf_frozenlake import GenerationError, LakeConfig, LakeError, from_text, generate, judge
 from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
 from mapf_frozenlake.generator.generate import Exclude, excluded_keys
@@ -125,7 +125,7 @@ class EnvTurns:
             rows.append(
                 {
                     "prompt": [{"role": "user", "content": question, "case": case}],
-                    "metadata": {"slice": str(info.get("slice", "all")), "case": question},
+                    "metadata": {"slice": str(info.get("slice", ONE_SLICE)), "case": question},
                 }
             )
         return rows
