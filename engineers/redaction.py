@@ -10,7 +10,7 @@ import re
 from functools import cache
 
 BLANK = "<redacted>"
-SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
+SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "AUTHORIZATION", "CREDENTIALS")
 MIN_LENGTH = 8  # shorter values would blank ordinary words
 
 _LOOKS_LIKE_A_KEY = re.compile(

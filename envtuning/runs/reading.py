@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from engineers.redaction import is_secret_name
 from engineers.shared.extras import needs
 from engineers.shared.untrusted import NotReadable
 
@@ -23,7 +24,6 @@ DEEPEST = 50  # levels of nesting
 LONGEST_NUMBER = 400  # characters of a number; the largest float has 309 digits
 MOST = 100_000  # values, with the repetitions by YAML's anchors
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-SECRET_WORDS = ("KEY", "SECRET", "PASSWORD", "AUTHORIZATION", "CREDENTIALS")  # endings of an option's name
 
 
 def read_mapping(text: str) -> dict[str, Any]:
@@ -92,8 +92,8 @@ def storable(options: dict[str, Any]) -> dict[str, Any]:
 def without_secrets(options: dict[str, Any]) -> dict[str, Any]:
     """The options. Raises ``ValueError`` for a secret, because a run's files are plain text."""
     for place, value in _places(options):
-        last = place.rpartition(".")[2].upper().replace("-", "_")
-        if isinstance(value, str) and value and last.split("_")[-1].endswith(SECRET_WORDS):
+        last = place.rpartition(".")[2].replace("-", "_").split("_")[-1]  # of its words, as `key_of` is no key
+        if isinstance(value, str) and value and is_secret_name(last):
             raise ValueError(
                 f"{place}: a run's files are plain text, so no key goes there; put it into the provider's environment "
                 "variable"

@@ -301,6 +301,10 @@ def test_one_value_is_bounded_too():
         ({"password": "planted"}, "password"),
         ({"request": {"headers": [{"X-Api-Key": "planted"}]}}, "request.headers.0.X-Api-Key"),
         ({"apikey": "planted"}, "apikey"),
+        ({"token": "planted"}, "token"),
+        ({"request": {"extra_headers": {"session-token": "planted"}}}, "request.extra_headers.session-token"),
+        ({"headers": {"Proxy-Authorization": "planted"}}, "headers.Proxy-Authorization"),
+        ({"max_total_tokens": "planted"}, None),  # a cap
         ({"api_key": ""}, None),  # none was given
         ({"max_key": 5}, None),  # no text
         ({"keyboard": "qwerty"}, None),
