@@ -386,6 +386,20 @@ def task_lines(tasks: Mapping[str, Any], reach: Mapping[str, Any]) -> list[str]:
     return told
 
 
+def control_lines(tables: Mapping[str, Any]) -> list[str]:
+    """What reading is worth to each reader: its success minus that of the same told another run's rates, half-way and at the end; and the latter's minus
+    even draws. As the page has them."""
+    told = []
+    for reader in (name.removesuffix(YOKED) for name in ARMS if name.endswith(YOKED)):
+        cells = [reader]
+        for minus, other in ((reader, reader + YOKED), (reader + YOKED, EVEN)):
+            for at in (BUDGET, LAST):
+                ours, its = (np.array(tables[f"{at} replies"][arm]["per_root"]) for arm in (minus, other))
+                cells.append(in_points(compared(ours, its)))
+        told.append(f"| {' | '.join(cells)} |")
+    return told
+
+
 def runs_of(roots: Sequence[int], seeds: Sequence[int], jobs: int, kept: Path) -> Runs:
     """The first seed of all roots comes first, root by root."""
     starts = [Start(root, seed) for seed in seeds for root in roots]

@@ -24,6 +24,7 @@ from benchmarks.reward_study import (  # noqa: E402
     EVEN_REFILL,
     HELD,
     RISING,
+    YOKED,
     Arm,
     Run,
     by_task,
@@ -375,6 +376,30 @@ def test_the_page_has_each_task_and_the_replies_to_even_draws_end():
     with_kl = (f"{needed[arm + HELD] / 1000:.0f}" for arm in ("learnability", RISING, EVEN))
     assert "`learnability` and `rising` need {} and {} thousand, and even draws with it {}".format(*with_kl) in PAGE
     assert f"never gets there on {reach[EVEN + ', higher rate']['never']} of 16 roots" in PAGE
+
+
+def test_the_page_has_what_reading_is_worth_to_every_reader():
+    found = json.loads((RESULTS / "reward_tasks.json").read_text(encoding="utf-8"))["figures"]
+    told = reward_study.control_lines(found["tables"])
+    assert len(told) == 4
+    assert " ".join(told) in PAGE
+
+    def gain(arm: str, other: str, replies: int) -> dict[str, float]:
+        rows = found["tables"][f"{replies} replies"]
+        return compared(*(np.array(rows[name]["per_root"]) for name in (arm, other)))
+
+    for reader in (RISING, "learnability", "pools"):
+        for replies in (reward_study.BUDGET, reward_study.LAST):
+            assert gain(reader, reader + YOKED, replies)["low"] > 0  # "use what they read"
+        assert gain(reader + YOKED, EVEN, reward_study.LAST)["high"] < 0  # "end below even draws"
+    assert gain("thompson", "thompson" + YOKED, reward_study.LAST)["high"] < 0
+    lifted = ("learnability", RISING)
+    assert all(gain(arm + HELD, arm, reward_study.LAST)["low"] > 0 for arm in lifted)
+    for arm in ("pools", "thompson", "learnability, refill"):
+        for replies in (reward_study.BUDGET, reward_study.LAST):
+            held = gain(arm + HELD, arm, replies)
+            assert held["low"] < 0 < held["high"]
+            assert abs(held["mean"]) < 0.01
 
 
 def test_the_page_has_each_task_of_the_real_model():
