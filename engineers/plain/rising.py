@@ -62,6 +62,7 @@ class RisingEngineer(UnorderedEngineer):
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        raise_unless_in_range(learnt=learnt, keep=keep, sure=sure, gap=gap, flat=flat)
         self.learnt, self.keep, self.sure, self.gap, self.flat = learnt, keep, sure, gap, flat
 
     def divided(
@@ -170,6 +171,7 @@ class OnceEngineer(ShareRule):
 
     def __init__(self, *, learnt: float = 0.35, keep: float = 0.2, part: float = 0.5, **options: Any) -> None:
         super().__init__(**options)
+        raise_unless_in_range(learnt=learnt, keep=keep, part=part)
         self.learnt, self.keep, self.part = learnt, keep, part
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
@@ -185,6 +187,15 @@ class OnceEngineer(ShareRule):
         parts = {name: 1.0 if kind == "rising" else 0.0 for name, kind in kinds.items()}
         design.share_out(slices, shared(kinds, parts, self.keep, dict.fromkeys(kinds, 1.0)), kinds)
         return design
+
+
+def raise_unless_in_range(**options: float) -> None:
+    """Raises ``ValueError``. All are parts of something but ``sure``, which is a number of standard errors."""
+    for name, number in options.items():
+        if name == "sure" and not 0 <= number < math.inf:
+            raise ValueError(f"sure={number}: give a number of standard errors, 0 or more")
+        if name != "sure" and not 0 <= number <= 1:
+            raise ValueError(f"{name}={number}: give a number from 0 to 1")
 
 
 def results(record: StageRecord, report: StageReport) -> Results:

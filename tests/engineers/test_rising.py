@@ -341,3 +341,23 @@ def test_the_target_says_how_slices_of_one_kind_are_drawn():
     found = shares("rising", report(FIRST, SECOND).model_copy(update={"target": target}), keep=0.2)
     assert found["coming"] == pytest.approx(4 * found["half"], rel=0.01)
     assert found["unseen"] == 0  # the target lacks it
+
+
+@pytest.mark.parametrize("name", ["rising", "steady", "once"])
+def test_an_option_outside_of_its_range_is_refused(name: str) -> None:
+    parts = ("learnt", "keep", "part") if name == "once" else ("learnt", "keep", "gap", "flat")
+    for option in parts:
+        for edge in (0.0, 1.0):
+            engineers.make(name, **{option: edge})
+        for wrong in (-0.01, 1.5, float("nan")):
+            with pytest.raises(ValueError, match=f"^{option}={wrong}: give a number from 0 to 1$"):
+                engineers.make(name, **{option: wrong})
+
+
+@pytest.mark.parametrize("name", ["rising", "steady"])
+def test_a_number_of_standard_errors_is_not_below_0_and_finite(name: str) -> None:
+    engineers.make(name, sure=0.0)
+    engineers.make(name, sure=3.0)
+    for wrong in (-0.5, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=f"^sure={wrong}: give a number of standard errors, 0 or more$"):
+            engineers.make(name, sure=wrong)
