@@ -446,22 +446,24 @@ class EngineerCurriculum(Curriculum):
         """Continue from a saved state. A question that was open is asked again."""
         self.raise_unless_of_this_kind(state)
         state = adapted(state, self.config, renamed or {})
-        super().load_state_dict(state)
-        if (wrote := state.get("engineer", self.name)) != self.name:
-            warn(f"the engineer {wrote!r:.100} wrote this state, and {self.name} continues it")
         kind = type(self.config)
-        self.stage, self._questions, self._amount = (int(state[name]) for name in ("stage", "questions", "amount"))
-        self.history = [StageRecord.model_validate(record) for record in state["history"]]
-        self.incidents = [Incident.model_validate(incident) for incident in state["incidents"]]
-        self.proposals = [
+        stage, questions, amount = (int(state[name]) for name in ("stage", "questions", "amount"))
+        history = [StageRecord.model_validate(record) for record in state["history"]]
+        incidents = [Incident.model_validate(incident) for incident in state["incidents"]]
+        proposals: list[Proposal[Any]] = [
             Proposal.model_validate(one | {"config": kind.model_validate(one["config"])}) for one in state["proposals"]
         ]
-        self._answered = [int(stage) for stage in state.get("answered", [-1] * len(self.proposals))]
-        first, second = state["halves"]
-        self._halves = [Arriving(Tally.model_validate(half)) for half in (first, second)]
+        answered = [int(stage) for stage in state.get("answered", [-1] * len(proposals))]
+        first, second = (Arriving(Tally.model_validate(half)) for half in state["halves"])
         if self.unit == "episodes":  # without those of slices that are gone
-            self._amount = sum(half.episodes for half in self._halves)
-        self._open = None if state["open"] is None else _Question(StageReport.model_validate(state["open"]))
+            amount = first.episodes + second.episodes
+        asked = None if state["open"] is None else _Question(StageReport.model_validate(state["open"]))
+        super().load_state_dict(state)  # the last that may refuse it
+        self.stage, self._questions, self._amount = stage, questions, amount
+        self.history, self.incidents, self.proposals, self._answered = history, incidents, proposals, answered
+        self._halves, self._open = [first, second], asked
+        if (wrote := state.get("engineer", self.name)) != self.name:
+            warn(f"the engineer {wrote!r:.100} wrote this state, and {self.name} continues it")
 
 
 @dataclass(frozen=True)

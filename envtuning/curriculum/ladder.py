@@ -82,7 +82,9 @@ class Ladder(Curriculum):
             raise RunError(
                 f"the saved state is on rung {rung}, and this Ladder has {len(self.configs)}: give all configs"
             )
+        self.raise_unless_of_this_kind(state)
+        successes = [float(success) for success in state["successes"]]
         super().load_state_dict(state | {"config": self.config}, renamed)  # none was saved: the rung says it
         self.rung, self.config = rung, self.configs[rung]
         self._successes.clear()
-        self._successes.extend(state["successes"])
+        self._successes.extend(successes)

@@ -92,14 +92,19 @@ class Sampler(Curriculum):
 
     def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
         self.raise_unless_of_this_kind(state)
-        state = adapted(state, self.config, renamed or {})
-        super().load_state_dict(state)
-        self._take(state)
+        self._take(adapted(state, self.config, renamed or {}))
 
     def _take(self, state: dict[str, Any]) -> None:
-        """What a subclass has saved, with an entry for each slice of the config."""
-        self.stage = int(state["stage"])
-        self._seen = Arriving(Tally.model_validate(state["tally"]))
+        """A state with an entry for each slice of the config. A subclass reads its own part, calls this, and only then sets its own."""
+        stage, seen = int(state["stage"]), Arriving(Tally.model_validate(state["tally"]))
+        super().load_state_dict(state)
+        self.stage, self._seen = stage, seen
+
+    def _of_each(self, state: dict[str, Any], part: str) -> Rates:
+        found = np.array(state[part], float)
+        if found.shape != (len(self.names),):
+            raise ValueError(f"{part} has no number for each slice")
+        return found
 
 
 class _ByRate(Sampler):
@@ -120,8 +125,9 @@ class _ByRate(Sampler):
         return super().state_dict() | {"rates": self._rates.tolist()}
 
     def _take(self, state: dict[str, Any]) -> None:
+        rates = self._of_each(state, "rates")
         super()._take(state)
-        self._rates = np.array(state["rates"], float)
+        self._rates = rates
 
 
 class Learnability(_ByRate):
@@ -182,8 +188,9 @@ class Thompson(Sampler):
         return super().state_dict() | {"won": self._won.tolist(), "lost": self._lost.tolist()}
 
     def _take(self, state: dict[str, Any]) -> None:
+        won, lost = self._of_each(state, "won"), self._of_each(state, "lost")
         super()._take(state)
-        self._won, self._lost = np.array(state["won"], float), np.array(state["lost"], float)
+        self._won, self._lost = won, lost
 
 
 def _with_shares(config: BaseModel, parts: dict[str, float]) -> BaseModel:

@@ -94,3 +94,29 @@ def test_a_saved_state_goes_on_in_a_new_curriculum(made: str, before: int, tmp_p
     assert after.config == whole.config
     assert after.state_dict() == whole.state_dict()
     assert whole.version >= 2
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_refused_state_has_changed_nothing(made: str, tmp_path: Path):
+    saved, curriculum = MADE[made](), MADE[made]()
+    fed(saved, 0, 14)
+    fed(curriculum, 0, 4)
+    before = curriculum.state_dict()
+    unread = {"engineer"}
+    if "Ladder" in made or made == "FunctionCurriculum":  # the rung says it, or it may be anything
+        unread = {"config"}
+    for part in saved.state_dict().keys() - unread:
+        (tmp_path / "state.json").write_text(json.dumps(saved.state_dict() | {part: "damaged"}))
+        with pytest.raises(RunError):
+            curriculum.load(tmp_path / "state.json")
+        assert curriculum.state_dict() == before, part
+
+
+@pytest.mark.parametrize(("made", "part"), [("Pools", "rates"), ("Thompson", "won"), ("Thompson", "lost")])
+def test_a_state_with_too_few_numbers_is_refused(made: str, part: str, tmp_path: Path):
+    curriculum = MADE[made]()
+    before = curriculum.state_dict()
+    (tmp_path / "state.json").write_text(json.dumps(before | {"version": 3, part: [0.25]}))
+    with pytest.raises(RunError, match=f"{part} has no number for each slice"):
+        curriculum.load(tmp_path / "state.json")
+    assert curriculum.state_dict() == before
