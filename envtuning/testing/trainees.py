@@ -34,12 +34,26 @@ def check_trainee(
     suite = world.draw(config, per_slice, seed=SEED, purpose="validation", exclude=())
     made: list[Trainee] = []
     try:
-        _check_trainee(kind_or_factory, world, config, suite, budget, unit, made, options)
-        for trainee in made:
-            with as_trainee_failed("close"):
-                trainee.close()
+        try:
+            _check_trainee(kind_or_factory, world, config, suite, budget, unit, made, options)
+        finally:
+            failures = _closed(made)
+        if failures:
+            raise failures[0]
     except TraineeFailed as error:
         raise BrokenPromise(str(error)) from error
+
+
+def _closed(made: list[Trainee]) -> list[TraineeFailed]:
+    """Closes all, and gives the failures of those that cannot be closed, so that an earlier error is told first."""
+    failures: list[TraineeFailed] = []
+    for trainee in made:
+        try:
+            with as_trainee_failed("close"):
+                trainee.close()
+        except TraineeFailed as error:
+            failures.append(error)
+    return failures
 
 
 def _check_trainee(

@@ -362,6 +362,27 @@ def test_both_trainees_that_were_made_are_closed_and_given_what_a_run_gives():
     assert isinstance(made[0].given["exclude"][0], GymCases)
 
 
+@pytest.mark.parametrize(("form", "says"), [("plans", "form 'plans'"), ("acts", "close raised OSError: gone")])
+def test_all_trainees_are_closed_whatever_is_broken_and_the_first_is_told(form, says):
+    made: list[Any] = []
+
+    class Stuck(WalkerTrainee):
+        closed = 0
+
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given)
+            self.form = form
+            made.append(self)
+
+        def close(self) -> None:
+            self.closed += 1
+            raise OSError("gone")
+
+    with pytest.raises(BrokenPromise, match=says):
+        check_trainee(Stuck, CorridorWorld(), SMALL)
+    assert [one.closed for one in made] == [1, 1]
+
+
 def test_a_trainee_of_plans_is_checked_in_a_world_that_plays_them():
     with pytest.raises(BrokenPromise, match="its policy is of form 'plans', and the world plays acts"):
         check_trainee(type("Planner", (WalkerTrainee,), {"form": "plans"}), CorridorWorld(), SMALL)
