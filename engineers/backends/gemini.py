@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pydantic import ValidationError
+
 from engineers.backends.making import engineer_on
 from engineers.backends.network import (
     FROM_FILE,
@@ -12,12 +14,14 @@ from engineers.backends.network import (
     NetworkChat,
     bounded_client,
     error_for_status,
+    not_taken,
     only_with,
 )
 from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.shared.extras import require
+from engineers.shared.sentences import in_sentences
 
 REFUSALS = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"}
 ROLES = {"user": "user", "assistant": "model"}
@@ -54,6 +58,10 @@ class GeminiChat(NetworkChat):
         try:
             ask: Any = client.models.generate_content
             config = self._config(messages, schema, max_tokens)
+            try:
+                genai.types.GenerateContentConfig.model_validate(config)
+            except ValidationError as error:
+                raise not_taken(in_sentences(error)) from None
             return read_reply(ask(model=self.model_id, contents=_contents(messages), config=config))
         finally:
             client.close()

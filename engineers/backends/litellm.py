@@ -11,7 +11,7 @@ from functools import cache, wraps
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
-from engineers.backends.network import FROM_FILE, NetworkChat, error_for_status, limit_body
+from engineers.backends.network import FROM_FILE, NetworkChat, error_for_status, limit_body, question_for
 from engineers.backends.openai import read_chat_completion, strict_format
 from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed, reads
@@ -75,21 +75,21 @@ class LiteLLMChat(NetworkChat):
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()
         _asking.set(self)  # in this question's own thread
-        reply = litellm.completion(
-            model=self.model_id,
-            messages=list(messages),
-            response_format=strict_format(schema),
-            max_tokens=max_tokens,
-            temperature=self.temperature,
-            seed=self.seed,
-            api_key=self.required_key(),
-            base_url=self.base_url,
-            timeout=self.timeout,
-            max_retries=0,
-            num_retries=0,
-            drop_params=True,  # arguments that a provider does not take; the schema is checked here anyway
-            **self.request,
-        )
+        own_fields = {
+            "model": self.model_id,
+            "messages": list(messages),
+            "response_format": strict_format(schema),
+            "max_tokens": max_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "api_key": self.required_key(),
+            "base_url": self.base_url,
+            "timeout": self.timeout,
+            "max_retries": 0,
+            "num_retries": 0,
+            "drop_params": True,  # arguments that a provider does not take; the schema is checked here anyway
+        }
+        reply = litellm.completion(**question_for(litellm.completion, own_fields, self.request))
         completion = read_chat_completion(reply)
         if len(completion.text.encode()) > self.max_bytes:
             raise TooLong(f"the reply has more than {self.max_bytes} bytes: answer with the JSON alone", completion)

@@ -6,6 +6,7 @@ The SDKs' own retries are switched off: only one of the three honours Retry-Afte
 from __future__ import annotations
 
 import email.utils
+import inspect
 import logging
 import os
 import random
@@ -178,6 +179,21 @@ class NetworkChat(ABC):
     @abstractmethod
     def _status_error(self, error: Exception) -> ChatError | None:
         """The SDK's error for an HTTP status as one of ours; None for any other."""
+
+
+def question_for(ask: Callable[..., Any], own_fields: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields of a question to an SDK's function. Raises ``Rejected``, before anything is sent, if it does not take them."""
+    if twice := own_fields.keys() & request.keys():
+        raise Rejected(f"`request` has {', '.join(sorted(twice))}, which every question has already: leave it out")
+    try:
+        inspect.signature(ask).bind(**own_fields, **request)
+    except TypeError as error:
+        raise not_taken(error) from None
+    return {**own_fields, **request}
+
+
+def not_taken(why: object) -> Rejected:
+    return Rejected(f"the provider's SDK does not take this `request` ({why}): correct that field, or leave it out")
 
 
 def addresses_in(value: Any) -> Iterator[str]:

@@ -13,6 +13,7 @@ from engineers.backends.network import (
     bounded_client,
     error_for_status,
     only_with,
+    question_for,
 )
 from engineers.engineer import Engineer
 from engineers.from_file import PLAIN, Allowed, reads
@@ -50,8 +51,8 @@ class OpenAIChat(NetworkChat):
             http_client=limited,
         ) as client:
             ask: Any = client.chat.completions.create
-            limit = {self.limit_field: max_tokens}
-            return read_chat_completion(ask(model=self.model_id, messages=messages, **limit, **self._options(schema)))
+            own_fields = {"model": self.model_id, "messages": messages, self.limit_field: max_tokens}
+            return read_chat_completion(ask(**question_for(ask, own_fields, self._options(schema))))
 
     def _options(self, schema: dict[str, Any] | None) -> dict[str, Any]:
         options = {"response_format": strict_format(schema), "temperature": self.temperature, "seed": self.seed}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -283,3 +284,30 @@ def test_options_named_like_the_chats_are_the_chats_and_the_rest_the_engineers()
     assert (engineer.max_tokens, engineer.max_attempts) == (77, 2)
     with pytest.raises(TypeError, match=r"^OpenAIChat has no option chat, maxtokens; it has .*max_tokens"):
         engineer_on(OpenAIChat, "m", {"maxtokens": 1, "chat": None})
+
+
+# --- a request that no SDK takes
+
+
+@pytest.mark.parametrize(
+    ("sdk", "place", "request_", "said"),
+    [
+        ("openai", "openai:OpenAIChat", {"topp": 0.5}, "unexpected keyword argument 'topp'"),
+        ("openai", "openai:OpenAIChat", {"model": "other"}, "^`request` has model, which every question has"),
+        ("openai", "openai:OpenAIChat", {"max_completion_tokens": 5}, "^`request` has max_completion_tokens, which"),
+        ("google.genai", "gemini:GeminiChat", {"topp": 0.5}, "topp: Extra inputs are not permitted"),
+        ("google.genai", "gemini:GeminiChat", {"top_p": "much"}, "top_p='much': "),
+        ("litellm", "litellm:LiteLLMChat", {"seed": 5}, "^`request` has seed, which every question has"),
+    ],
+)
+def test_a_request_that_its_sdk_does_not_take_is_told_before_it_is_sent(
+    monkeypatch: pytest.MonkeyPatch, sdk: str, place: str, request_: dict[str, Any], said: str
+) -> None:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its import asks the network for prices
+    pytest.importorskip(sdk)
+    module, _, name = place.partition(":")
+    kind = getattr(importlib.import_module(f"engineers.backends.{module}"), name)
+    chat = kind("openai/m", api_key=KEY, base_url="http://127.0.0.1:9", attempts=1, request=request_)
+    with pytest.raises(Rejected, match=said) as caught:
+        chat.complete(TALK, None, max_tokens=9)
+    assert not caught.value.may_be_billed
