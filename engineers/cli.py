@@ -15,6 +15,8 @@ from pydantic import BaseModel, ValidationError
 from rich.markup import escape
 from rich.table import Table
 
+from engineers.engineer import Engineer
+from engineers.guard import read_back
 from engineers.knobs import KnobError, as_text, dump, validated
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import ChatError
@@ -25,7 +27,9 @@ from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make, w
 from engineers.report import EXAMPLE_REPORT, StageReport
 from engineers.shared import own
 from engineers.shared.counts import apart, counted, money
+from engineers.shared.errors import UserError
 from engineers.shared.own import object_at
+from engineers.shared.places import place_of
 from engineers.shared.sentences import in_sentences
 from engineers.shared.terminal import TextConsole
 
@@ -40,6 +44,10 @@ app = typer.Typer(
 out, err = TextConsole(), TextConsole(stderr=True)
 
 EXAMPLE = "example"
+
+
+class EngineerFailed(ValueError):
+    """An engineer of the user's own raised an error, or gave no config that can be trained on."""
 
 
 def _report_file(given: Path) -> Path:
@@ -108,11 +116,11 @@ def propose(
         save.parent.mkdir(parents=True, exist_ok=True)
     made = make(engineer, **(given | _options(option)))
     if as_json:
-        proposal = made.propose(read, current=current, editable=editable or None).with_changes(current)
+        proposal = _asked(made, read, current, editable or None)
         print(as_text(proposal, indent=2))
     else:
         with err.status(f"{made.name} is reading the report of stage {read.stage} …"), _telling_each_question():
-            proposal = made.propose(read, current=current, editable=editable or None).with_changes(current)
+            proposal = _asked(made, read, current, editable or None)
         _show(proposal, read)
     if save is not None:
         save.write_text(as_text(proposal.config, indent=2) + "\n", encoding="utf-8")
@@ -161,7 +169,28 @@ def main() -> None:
         app(standalone_mode=True)
     except (ChatError, ImportError, OSError, TypeError, ValueError) as error:
         err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, EngineerFailed) else 2)
+
+
+def _asked(made: Engineer, report: StageReport, current: BaseModel, editable: list[str] | None) -> Proposal[Any]:
+    """The engineer's proposal. Raises ``EngineerFailed`` if the user's own code is at fault, and the errors of this package's as they are."""
+    try:
+        proposal = made.propose(report, current=current, editable=editable)
+    except UserError:
+        raise
+    except Exception as error:  # one's own engineer may fail in any way
+        if not (place := place_of(error)):
+            raise
+        raise EngineerFailed(f"{made.name} failed ({type(error).__name__}: {error}{place})") from error
+    if not isinstance(proposal, Proposal):
+        raise EngineerFailed(
+            f"{made.name} failed (TypeError: propose returned a {type(proposal).__name__}, not a Proposal)"
+        )
+    try:
+        read_back(proposal.config, current)
+    except KnobError as error:
+        raise EngineerFailed(f"{made.name}'s config was refused ({error})") from error
+    return proposal.with_changes(current)
 
 
 @contextmanager

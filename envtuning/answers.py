@@ -13,8 +13,8 @@ from engineers.knobs import KnobError
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, IncidentKind, StageReport
+from engineers.shared.places import place_of
 from engineers.shared.timeouts import run_with_timeout
-from envtuning.own_code import place_of
 
 
 class _CalledExit(Exception):

@@ -34,13 +34,14 @@ from engineers.registry import TIMED
 from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, role_of, shares_in, shares_of
 from engineers.shared.counts import apart, short
+from engineers.shared.places import place_of
 from envtuning import atomic, outcomes
 from envtuning.answers import Answer, answer, failed, incident, unused
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
 from envtuning.curriculum.slices import Slices, adapted
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Arriving, Outcome, Tally, total
-from envtuning.own_code import place_of, warn
+from envtuning.own_code import warn
 from envtuning.reach import out_of_reach, waits_for_a_target
 from envtuning.seeds import derive
 

@@ -9,11 +9,11 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from engineers.shared.places import place_of
 from engineers.shared.sentences import in_sentences
 from engineers.shared.timeouts import NotEnded, run_with_timeout
 from envtuning.errors import RunError
 from envtuning.outcomes import Tally
-from envtuning.own_code import place_of
 from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
 from envtuning.trainees.base import OUTCOMES, Metrics, Trainee, TrainingDiverged, WorkerLost

@@ -10,9 +10,9 @@ from typing import Any
 
 from engineers.report import Incident
 from engineers.shared.own import chosen, object_at
+from engineers.shared.places import place_of
 from envtuning.errors import SpecError
 from envtuning.outcomes import Tally
-from envtuning.own_code import place_of
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Choice, Stage
 

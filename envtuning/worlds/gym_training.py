@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from envtuning.own_code import place_of
+from engineers.shared.places import place_of
 from envtuning.worlds.gym_cases import PATIENCE, TRAINING_SEEDS, digest
 from envtuning.worlds.gym_task import GymTask
 from envtuning.worlds.world import Cases, InfeasibleConfig, fingerprints_of

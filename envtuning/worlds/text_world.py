@@ -33,7 +33,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from engineers.model.replies import encodable, without_thoughts
-from envtuning.own_code import place_of
+from engineers.shared.places import place_of
 from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, apportioned, digest, draw_cases
 from envtuning.worlds.gym_task import FAILURES

@@ -143,6 +143,34 @@ def test_an_engineer_in_a_file_of_ones_own_is_found(tmp_path):
     assert " ".join(done.stdout.split()) == "fixed on the config of stage 2 no change"
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("pass", "error: bad failed (TypeError: propose returned a NoneType, not a Proposal)"),
+        ("1 / 0", "error: bad failed (ZeroDivisionError: division by zero (bad_{0}.py, line 4))"),
+        ("[].pop()", "error: bad failed (IndexError: pop from empty list (bad_{0}.py, line 4))"),
+        ("return Proposal(config=current.model_construct(slices={{}}))", "error: bad's config was refused ("),
+        (
+            "import engineers; return engineers.make('rules').propose(report, current, ['no'])",
+            "error: 'no' names no knob of",
+        ),
+    ],
+    ids=["none", "zero", "empty", "refused", "path"],
+)
+def test_ones_own_engineer_fails_in_a_sentence(run, request, tmp_path, monkeypatch, written, said):
+    module = request.node.callspec.id
+    lines = ["from engineers import Engineer, Proposal", "class Bad(Engineer):", "    name = 'bad'"]
+    lines.append(f"    def propose(self, report, current, editable=None): {written.format(module)}")
+    (tmp_path / f"bad_{module}.py").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for option in ([], ["--json"]):
+        done = run("propose", "--report", "example", "--engineer", f"bad_{module}:Bad", *option)
+        assert done.returncode == (2 if module == "path" else 1)
+        assert done.stderr.startswith(said.format(module)), done.stderr
+        assert "Traceback" not in done.stderr
+
+
 def test_an_engineer_that_changes_nothing_says_why(capsys):
     proposal = Proposal(config=Usage(), engineer="x", kept={"a": "it [rises]", "b": "it [rises]"})
     cli._show(proposal, StageReport(stage=1, config={}))
