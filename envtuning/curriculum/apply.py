@@ -68,6 +68,15 @@ def config_below(env: Any) -> Config:
     raise TypeError(f"neither {type(env).__name__} nor an environment that it wraps has get_config")
 
 
+def all_below(env: Any) -> Iterator[Any]:
+    """The environment, those that it wraps, and those of every copy in this process."""
+    for layer in _layers(env):
+        yield layer
+        copies = vars(layer).get("envs")
+        for copy in copies if isinstance(copies, list | tuple) else ():
+            yield from all_below(copy)
+
+
 def raise_unless_fits(env: Any, config: Config) -> None:
     """Raises ``SpecError`` for a config of a wrong type, and the environment's own error for one that does not fit its spaces.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from envtuning.curriculum.curriculum import Config, applying, as_curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.curriculum.old_episodes import OldEpisodes
 from envtuning.curriculum.wrappers import Given, attached
+from envtuning.errors import SpecError
 from envtuning.outcomes import Outcome
+from envtuning.own_code import warn
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
@@ -50,6 +52,10 @@ class SB3CurriculumCallback(BaseCallback):
         checkpoints: CheckpointCallback | None = None,
     ) -> None:
         super().__init__()
+        if not isinstance(checkpoints, CheckpointCallback | None):
+            raise SpecError(
+                f"checkpoints is a {type(checkpoints).__name__}: give stable_baselines3's CheckpointCallback(save_freq, save_path)"
+            )
         self.curriculum, self.apply = as_curriculum(curriculum), apply
         self.success_key, self.slice_of = success_key, slice_of
         self.checkpoints = checkpoints
@@ -68,6 +74,7 @@ class SB3CurriculumCallback(BaseCallback):
 
     def _on_training_start(self) -> None:
         """The configs must fit the spaces, and training continues with the curriculum's current config."""
+        self._look_at_its_kin()
         attached(self.curriculum, self.training_env, self.apply)
         if self.checkpoints is not None:
             self.checkpoints.on_training_start(self.locals, self.globals)
@@ -78,6 +85,25 @@ class SB3CurriculumCallback(BaseCallback):
         config = self.curriculum.config
         if config is not None:
             self._swap(config, in_force=self._plays(config))
+
+    def _look_at_its_kin(self) -> None:
+        """Refuse what would run twice in this ``learn``, and tell of checkpoints without the curriculum's state."""
+        callbacks = list(_all_of(self.locals.get("callback", self)))  # its own name of what `learn` was given
+        following = [one for one in callbacks if isinstance(one, SB3CurriculumCallback)]
+        if sum(one.curriculum is self.curriculum for one in following) > 1:
+            raise SpecError(
+                "episodes would count twice, as learn() was given two of SB3CurriculumCallback on one curriculum: leave one of them out"
+            )
+        saves = [one for one in callbacks if isinstance(one, CheckpointCallback)]
+        if any(one is self.checkpoints for one in saves):
+            raise SpecError(
+                "this CheckpointCallback would run twice a step, as it is in the list of callbacks, too: give it to "
+                "SB3CurriculumCallback alone"
+            )
+        if saves and self.checkpoints is None:
+            warn(
+                "the CheckpointCallback in the list saves no state of the curriculum: give it as SB3CurriculumCallback(…, checkpoints=…) instead"
+            )
 
     def _on_step(self) -> bool:
         infos, rewards = self.locals["infos"], self.locals["rewards"]
@@ -134,6 +160,15 @@ class SB3CurriculumCallback(BaseCallback):
         self.config = config
         if not in_force:
             self._old_episodes.swapped()
+
+
+def _all_of(callback: BaseCallback) -> Iterator[BaseCallback]:
+    """This callback and those that it runs, in SB3's lists and at its events."""
+    yield callback
+    children = [*getattr(callback, "callbacks", []), getattr(callback, "callback", None)]
+    for child in children:
+        if isinstance(child, BaseCallback):
+            yield from _all_of(child)
 
 
 def beside(checkpoint: Path) -> Path:

@@ -20,11 +20,12 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from pettingzoo.utils import BaseParallelWrapper
 
-from envtuning.curriculum.apply import Apply, apply_config, fits_of, raise_unless_fits, setters
+from envtuning.curriculum.apply import Apply, all_below, apply_config, fits_of, raise_unless_fits, setters
 from envtuning.curriculum.by_reward import ByReward
 from envtuning.curriculum.curriculum import Config, Curriculum, applying, as_curriculum, warn_of_a_copy
 from envtuning.curriculum.ended import SliceOf, outcome_of, outcomes_of_rows, succeeded
 from envtuning.curriculum.old_episodes import OldEpisodes
+from envtuning.errors import SpecError
 from envtuning.outcomes import Outcome
 
 COUNTED = ("episodes", "steps")  # by a wrapper, which knows nothing of the trainer's iterations
@@ -37,10 +38,11 @@ class SpacesChanged(ValueError):
 
 def attached(given: Given | None, env: Any, apply: Apply, counts: Sequence[str] | None = None) -> Curriculum | None:
     """The curriculum of these environments, at a door that ``counts`` these units, or all. Raises the environment's error for a config that does
-    not fit its spaces, and TypeError if it takes none."""
+    not fit its spaces, TypeError if it takes none, and ``SpecError`` if episodes would count twice."""
     if given is None:
         return None
     curriculum = as_curriculum(given)
+    _raise_if_told_below(curriculum, env)
     if counts is not None:
         curriculum.raise_unless_counted(counts)
     if apply is apply_config:
@@ -48,6 +50,14 @@ def attached(given: Given | None, env: Any, apply: Apply, counts: Sequence[str] 
             setters(env)
         curriculum.attach(fits_of(env))
     return curriculum
+
+
+def _raise_if_told_below(curriculum: Curriculum, env: Any) -> None:
+    for layer in all_below(env):
+        if isinstance(layer, _WRAPPERS) and layer.curriculum is curriculum:
+            raise SpecError(
+                f"episodes would count twice, as a {type(layer).__name__} below has the same {type(curriculum).__name__}: give it to one of the two"
+            )
 
 
 def first_version(curriculum: Curriculum | None) -> int:
@@ -120,6 +130,7 @@ class CurriculumEnv(gym.Wrapper):
         super().__init__(env)
         self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
+        self.curriculum = self._swap.curriculum
 
     def set_config(self, config: Config) -> None:
         """Takes effect at the next reset; the running episode keeps its config. A config that cannot be applied is refused now."""
@@ -165,19 +176,19 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
     ) -> None:
         _raise_unless_wraps(type(self), env, isinstance(env, gym.vector.VectorEnv))
         super().__init__(env)
-        self._curriculum = attached(curriculum, env, apply, COUNTED)
+        self.curriculum = attached(curriculum, env, apply, COUNTED)
         self._apply = apply
         self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
         self._config: Config | None = None
         self._spaces = (env.single_observation_space, env.single_action_space)
         at_once = env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
         self._old_episodes = OldEpisodes(env.num_envs, reset_later=not at_once)
-        self._version = first_version(self._curriculum)
+        self._version = first_version(self.curriculum)
         self._follow()
 
     def set_config(self, config: Config) -> None:
         """Use this config from each copy's next reset on."""
-        with applying(config, self._curriculum):
+        with applying(config, self.curriculum):
             if self._apply is apply_config:
                 raise_unless_fits(self.env, config)
             self._apply(self.env, config)
@@ -201,7 +212,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        curriculum = self._curriculum
+        curriculum = self.curriculum
         if curriculum is not None:
             curriculum.advance(steps=self.num_envs)
             over = np.logical_or(terminated, truncated)  # which some environments tell as 0 and 1
@@ -225,10 +236,10 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
 
     def _follow(self) -> None:
         """Set the curriculum's config, if it is a new one."""
-        if self._curriculum is not None and self._version != self._curriculum.version:
-            self._version = self._curriculum.version
-            if self._curriculum.config is not None:
-                self.set_config(self._curriculum.config)
+        if self.curriculum is not None and self._version != self.curriculum.version:
+            self._version = self.curriculum.version
+            if self.curriculum.config is not None:
+                self.set_config(self.curriculum.config)
 
 
 class CurriculumParallelEnv(BaseParallelWrapper):
@@ -251,6 +262,7 @@ class CurriculumParallelEnv(BaseParallelWrapper):
         super().__init__(env)
         self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
+        self.curriculum = self._swap.curriculum
         self._won: dict[Any, bool] = {}  # of this episode's agents that are done
         self._info: dict[str, Any] = {}  # of the agent that was done last
 
@@ -293,6 +305,9 @@ class CurriculumParallelEnv(BaseParallelWrapper):
     def _current_spaces(self) -> tuple[list, list]:
         agents = self.env.possible_agents
         return [self.env.observation_space(a) for a in agents], [self.env.action_space(a) for a in agents]
+
+
+_WRAPPERS = (CurriculumEnv, CurriculumVectorEnv, CurriculumParallelEnv)
 
 
 def _raise_unless_wraps(wrapper: type, env: Any, fits: bool) -> None:

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
 
 from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import CheckpointCallback, EveryNTimesteps
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnvWrapper, VecNormalize
 
@@ -20,6 +21,7 @@ import engineers
 import mapf_frozenlake as mfl
 from envtuning import CurriculumEnv, CurriculumVectorEnv, EngineerCurriculum, Ladder, Pools, SB3CurriculumCallback
 from envtuning.curriculum.apply import apply_config
+from envtuning.errors import SpecError
 
 EASY = mfl.LakeConfig.single(3, num_agents=1, hole_ratio=0.0, horizon=4)
 HARD = mfl.LakeConfig.single(5, num_agents=2, hole_ratio=0.2, horizon=6)
@@ -245,6 +247,52 @@ def test_ends_may_be_told_as_zeros_and_ones():
     with pytest.warns(UserWarning, match="as other steps pay, too"):
         learn(envs, ladder, steps=1_200, apply=lambda env, config: None)
     assert ladder.rung == 1
+
+
+def ppo(envs):
+    return PPO("MlpPolicy", envs, n_steps=8, batch_size=32, n_epochs=1, device="cpu", seed=0)
+
+
+@pytest.mark.parametrize("beside", [lambda one: one, lambda one: EveryNTimesteps(8, one)])
+def test_a_checkpoint_callback_that_would_run_twice_a_step_is_refused_before_training(beside, tmp_path):
+    saves, model = CheckpointCallback(8, str(tmp_path)), ppo(mfl.sb3_vec_env(4, **ROOM))
+    following = SB3CurriculumCallback(Ladder([EASY, HARD]), checkpoints=saves)
+    for callbacks in ([following, beside(saves)], [beside(saves), following]):
+        with pytest.raises(SpecError, match="give it to SB3CurriculumCallback alone"):
+            model.learn(64, callback=callbacks)
+    assert model.num_timesteps == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_callback_that_saves_no_state_of_the_curriculum_is_told_of(tmp_path):
+    model, saves = ppo(mfl.sb3_vec_env(4, **ROOM)), CheckpointCallback(8, str(tmp_path))
+    with pytest.warns(UserWarning, match=r"saves no state of the curriculum: give it as SB3CurriculumCallback") as told:
+        model.learn(32, callback=[saves, SB3CurriculumCallback(Ladder([EASY, HARD]))])
+    assert len(told) == 1
+
+
+def test_checkpoints_that_are_no_callback_are_refused_at_once():
+    with pytest.raises(SpecError, match=r"^checkpoints is a str: give stable_baselines3's CheckpointCallback"):
+        SB3CurriculumCallback(Ladder([EASY]), checkpoints="folder")
+
+
+def test_two_callbacks_on_one_curriculum_are_refused_together_and_not_one_after_the_other():
+    ladder, model = Ladder([EASY, HARD]), ppo(mfl.sb3_vec_env(4, **ROOM))
+    one, other = SB3CurriculumCallback(ladder), SB3CurriculumCallback(ladder)
+    for callbacks in ([one, other], [one, one]):
+        with pytest.raises(SpecError, match=r"would count twice, .* on one curriculum: leave one of them out"):
+            model.learn(32, callback=callbacks)
+    for callback in (one, other, [one, SB3CurriculumCallback(Ladder([EASY]))]):
+        model.learn(32, callback=callback, reset_num_timesteps=False)
+
+
+def test_a_callback_above_wrappers_with_its_curriculum_is_refused_before_training():
+    ladder = Ladder([EASY, HARD])
+    model = ppo(DummyVecEnv([lambda: CurriculumEnv(single(), ladder)] * 4))
+    with pytest.raises(SpecError, match="would count twice, as a CurriculumEnv below has the same Ladder"):
+        model.learn(32, callback=SB3CurriculumCallback(ladder))
+    model.learn(32)
+    model.learn(32, callback=SB3CurriculumCallback(Ladder([EASY])))
 
 
 @pytest.mark.parametrize("wrapper", [CurriculumEnv, CurriculumVectorEnv])

@@ -699,3 +699,16 @@ def test_a_wrapper_refuses_a_curriculum_that_counts_the_iterations_of_a_trainer(
     with pytest.raises(SpecError, match=r"unit='iterations' is not counted here, .* give unit='episodes' or 'steps'"):
         wrap(EngineerCurriculum("rules", EASY, target=EASY, unit="iterations"))
     wrap(EngineerCurriculum("rules", EASY, target=EASY, unit="steps"))
+
+
+def test_wrappers_within_each_other_do_not_share_a_curriculum():
+    """Each episode would count twice. Beside each other they may share it."""
+    ladder = Ladder([2, 3])
+    copies = SyncVectorEnv([lambda: CurriculumEnv(Counter(), ladder, apply=set_length)] * 2)
+    with pytest.raises(
+        SpecError, match="would count twice, as a CurriculumEnv below has the same Ladder: give it to one"
+    ):
+        CurriculumVectorEnv(copies, ladder, apply=set_length)
+    CurriculumVectorEnv(copies, Ladder([2, 3]), apply=set_length)
+    with pytest.raises(SpecError, match="would count twice"):
+        CurriculumEnv(copies.envs[0], ladder, apply=set_length)
