@@ -14,7 +14,7 @@ import numpy as np
 from engineers.shared.extras import needs
 from envtuning.curriculum.apply import Apply, apply_config, raise_unless_fits, setters
 from envtuning.curriculum.by_reward import ByReward
-from envtuning.curriculum.curriculum import Config, Curriculum, applying
+from envtuning.curriculum.curriculum import Config, Curriculum, applying, as_curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome
@@ -38,7 +38,8 @@ class RLlibCurriculumCallback(RLlibCallback):
     at any time in your loop. Or ``.callbacks(RLlibCurriculumCallback.following(EngineerCurriculum("rules", config)))`` decides by
     finished training episodes, like ``SB3CurriculumCallback``, with the same ``success_key`` and ``slice_of``. The curriculum that
     decides is ``RLlibCurriculumCallback.of(algorithm).curriculum``: the one that you gave, or after ``from_checkpoint`` and inside a
-    trial of Tune a copy of it. A function gets each ``train()`` result.
+    trial of Tune a copy of it. A function gets each ``train()`` result. RLlib does not tell a callback that training has ended, so
+    nothing warns of an engineer that was never asked, as elsewhere: call ``curriculum.training_ended()`` after ``algorithm.stop()``.
 
     ``result["env_runners"]`` has the means of ``success`` and ``valid`` if the environment's infos have them. Like all metrics of
     RLlib, they are over its last episodes (``metrics_num_episodes_for_smoothing``), including episodes from before a swap. It works
@@ -68,6 +69,8 @@ class RLlibCurriculumCallback(RLlibCallback):
         slice_of: SliceOf | None = None,
     ) -> Callable:
         """For ``.callbacks(…)``: reports every episode to a curriculum, or calls a function after every iteration."""
+        if curriculum is not None:
+            as_curriculum(curriculum)  # type: ignore[arg-type]  # refuses what is neither
         return _Following(cls, curriculum, apply, success_key, slice_of)
 
     @staticmethod

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from engineers import make
+from envtuning.errors import SpecError
 from tests.lazily import needed
 
 
@@ -42,6 +44,12 @@ class TestRLlib:
         return SimpleNamespace(
             callbacks=callbacks, env_runner_group=Group(), eval_env_runner_group=Group() if evaluating else None
         )
+
+    def test_what_is_no_curriculum_is_refused_at_once(self, callback):
+        for given, said in (("rules", "curriculum is a str: give a Ladder"), (make("rules"), "is an engineer, not a")):
+            with pytest.raises(SpecError, match=said):
+                callback.following(given)
+        callback.following(lambda result: None)
 
     def test_a_swap_reaches_every_runner_and_waits_as_long_as_it_is_told_to(self, callback):
         one = callback()
