@@ -33,6 +33,7 @@ class Curriculum(ABC):
     config: Config = None  # what to train on now; None leaves the environment as it is
     version: int = 0  # number of configs that were chosen so far
     _before: tuple[Config] | None = None  # the config before the last swap, until the next state is loaded
+    open_envs: int = 0  # whose wrappers report to it: reset, and not yet closed
     made_in: int  # the process that made it; a copy in another process says the same
 
     def __new__(cls, *_: Any, **__: Any) -> Self:

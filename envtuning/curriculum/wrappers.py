@@ -11,6 +11,7 @@ is one slice. Its score is its last info's ``score``, if there is one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -60,6 +61,26 @@ def _raise_if_told_below(curriculum: Curriculum, env: Any) -> None:
             )
 
 
+class _Open:
+    """Whether an environment is in use: from its first reset until it is closed. With a curriculum's last one, training ends."""
+
+    def __init__(self) -> None:
+        self.curriculum: Curriculum | None = None
+
+    def begin(self, curriculum: Curriculum | None) -> None:
+        if self.curriculum is None and curriculum is not None:
+            self.curriculum = curriculum
+            curriculum.open_envs += 1
+
+    def close(self) -> None:
+        curriculum, self.curriculum = self.curriculum, None
+        if curriculum is None:
+            return
+        curriculum.open_envs -= 1
+        if not curriculum.open_envs and not sys.is_finalizing():  # as Gymnasium closes vector environments at exit
+            curriculum.training_ended()
+
+
 def first_version(curriculum: Curriculum | None) -> int:
     """The version that an environment has before its first reset: none, if the curriculum has a config to begin with."""
     return -1 if curriculum is None or curriculum.config is not None else curriculum.version
@@ -71,6 +92,7 @@ class _Swap:
     def __init__(self, env: Any, curriculum: Given | None, apply: Apply, spaces: Any) -> None:
         self.curriculum = attached(curriculum, env, apply, COUNTED)
         self.env, self.apply, self.spaces = env, apply, spaces
+        self.open = _Open()
         self.next: Config | None = None
         self.current: Config | None = None  # None until the first swap
         self._version = first_version(self.curriculum)  # of the config with which the running episode began
@@ -83,6 +105,7 @@ class _Swap:
         self.next = config
 
     def at_reset(self, spaces: Callable[[], Any]) -> None:
+        self.open.begin(self.curriculum)
         if self.curriculum is not None:
             warn_of_a_copy(self.curriculum)
         if self.curriculum is not None and self._version != self.curriculum.version:  # or another environment swapped
@@ -154,6 +177,10 @@ class CurriculumEnv(gym.Wrapper):
             self._by_reward.saw(float(reward))
         return observation, reward, terminated, truncated, info
 
+    def close(self) -> None:
+        super().close()
+        self._swap.open.close()
+
     def _current_spaces(self) -> tuple[gym.Space, gym.Space]:
         return self.env.observation_space, self.env.action_space
 
@@ -176,6 +203,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
     ) -> None:
         _raise_unless_wraps(type(self), env, isinstance(env, gym.vector.VectorEnv))
         super().__init__(env)
+        self._open = _Open()
         self.curriculum = attached(curriculum, env, apply, COUNTED)
         self._apply = apply
         self._success_key, self._slice_of, self._by_reward = success_key, slice_of, ByReward()
@@ -203,6 +231,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
+        self._open.begin(self.curriculum)
         mask = (options or {}).get("reset_mask")  # Gymnasium's own interfaces take it out of the options
         if mask is None:
             self._follow()  # a state may have been loaded since
@@ -233,6 +262,10 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
             curriculum.next()
             self._follow()
         return observations, rewards, terminated, truncated, infos
+
+    def close(self, **kwargs: Any) -> None:
+        super().close(**kwargs)
+        self._open.close()
 
     def _follow(self) -> None:
         """Set the curriculum's config, if it is a new one."""
@@ -295,6 +328,10 @@ class CurriculumParallelEnv(BaseParallelWrapper):
             if terminated and not self.env.agents:
                 self._swap.at_end(self._outcome)
         return observations, rewards, terminated, truncated, infos
+
+    def close(self) -> None:
+        super().close()
+        self._swap.open.close()
 
     def _outcome(self) -> Outcome:
         """Every agent has to succeed; an info without a score has that of the success."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 
 import gymnasium as gym
@@ -712,3 +713,27 @@ def test_wrappers_within_each_other_do_not_share_a_curriculum():
     CurriculumVectorEnv(copies, Ladder([2, 3]), apply=set_length)
     with pytest.raises(SpecError, match="would count twice"):
         CurriculumEnv(copies.envs[0], ladder, apply=set_length)
+
+
+LAKES = {
+    CurriculumEnv: lambda: gym.make("MAPFFrozenLake-v0", config=EASY),
+    CurriculumVectorEnv: lambda: gym.make_vec("MAPFFrozenLake-v0", num_envs=2, config=EASY),
+    CurriculumParallelEnv: lambda: mfl.parallel_env(config=EASY),
+}
+
+
+@pytest.mark.parametrize("wrapper", LAKES)
+def test_the_last_environment_that_is_closed_tells_of_an_engineer_that_was_never_asked(wrapper):
+    curriculum = EngineerCurriculum("rules", EASY, every=1_000)
+    one, other, plain = (wrapper(LAKES[wrapper](), given) for given in (curriculum, curriculum, None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wrapper(LAKES[wrapper](), curriculum).close()  # nobody has trained in it
+        for env in (one, other, plain):
+            env.reset(seed=0)
+        plain.close()
+        one.close()
+        one.close()
+    with pytest.warns(UserWarning, match="training ended, .* the engineer was never asked") as told:
+        other.close()
+    assert len(told) == 1
