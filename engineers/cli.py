@@ -29,7 +29,7 @@ from engineers.shared import own
 from engineers.shared.counts import apart, counted, money
 from engineers.shared.errors import UserError
 from engineers.shared.own import object_at
-from engineers.shared.places import place_of
+from engineers.shared.places import place_of, with_place
 from engineers.shared.sentences import in_sentences
 from engineers.shared.terminal import TextConsole
 
@@ -179,18 +179,18 @@ def _asked(made: Engineer, report: StageReport, current: BaseModel, editable: li
     except UserError:
         raise
     except Exception as error:  # one's own engineer may fail in any way
-        if not (place := place_of(error)):
+        if not place_of(error):
             raise
-        raise EngineerFailed(f"{made.name} failed ({type(error).__name__}: {error}{place})") from error
+        raise EngineerFailed(f"{made.name} failed ({with_place(error)})") from error
     if not isinstance(proposal, Proposal):
         raise EngineerFailed(
             f"{made.name} failed (TypeError: propose returned a {type(proposal).__name__}, not a Proposal)"
         )
     try:
-        read_back(proposal.config, current)
+        config = read_back(proposal.config, current)
     except KnobError as error:
         raise EngineerFailed(f"{made.name}'s config was refused ({error})") from error
-    return proposal.with_changes(current)
+    return proposal.model_copy(update={"config": config}).with_changes(current)
 
 
 @contextmanager

@@ -77,12 +77,15 @@ class Guard:
 
 def read_back(config: BaseModel, current: ConfigT) -> ConfigT:
     """A proposed config, read from its own JSON, so that none passes which was built past its validators. Raises ``KnobError``."""
+    if type(config) is BaseModel:  # what pydantic makes of a dict
+        kind = type(current).__name__
+        raise KnobError(f"the config is a dict, it must be a {kind}: give {kind}.model_validate(…)")
     if type(config) is not type(current):
         raise KnobError(f"the config is a {type(config).__name__}, it must be a {type(current).__name__}")
     if unknown := list(_unknown_names(config)):  # their values would be lost on the way
         raise KnobError("; ".join(unknown))
     try:
-        told = dump(config)
+        told = dump(config, warnings=False)  # validation tells more, in a sentence
     except Exception as error:  # built past its validators, it may hold anything
         raise KnobError(f"the config cannot be written as JSON ({type(error).__name__}: {error})") from error
     return validated(type(current), told)

@@ -173,10 +173,10 @@ def _schema_of(config_class: type[BaseModel]) -> dict[str, Any]:
     return config_class.model_json_schema()
 
 
-def dump(config: BaseModel) -> dict[str, Any]:
-    """The config as JSON values: keys are strings, tuples are lists."""
+def dump(config: BaseModel, *, warnings: bool = True) -> dict[str, Any]:
+    """The config as JSON values: keys are strings, tuples are lists. ``warnings``: pydantic's, of values past its validators."""
     # Without computed fields, which are not input.
-    return config.model_dump(mode="json", by_alias=True, round_trip=True)
+    return config.model_dump(mode="json", by_alias=True, round_trip=True, warnings=warnings)
 
 
 def as_text(record: BaseModel, indent: int = 1) -> str:

@@ -13,7 +13,7 @@ from engineers.knobs import KnobError
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, IncidentKind, StageReport
-from engineers.shared.places import place_of
+from engineers.shared.places import with_place
 from engineers.shared.timeouts import run_with_timeout
 
 
@@ -88,7 +88,7 @@ def answer(
 
 def failed(error: BaseException, report: StageReport, current: BaseModel, *, name: str) -> Answer:
     """The answer of an engineer that raised this, or that could not be made."""
-    why = f"{name} failed ({type(error).__name__}: {error}{place_of(error)})"
+    why = f"{name} failed ({with_place(error)})"
     return Answer(current, None, incident("engineer_failed", why, report.stage), error)
 
 

@@ -1,4 +1,4 @@
-"""Where in the user's own code, as against ours and that of installed packages, an error was raised."""
+"""An error in words, and where in the user's own code, as against ours and that of installed packages, it was raised."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ import traceback
 from pathlib import Path
 from types import FrameType
 
+from pydantic import ValidationError
+
 from engineers.shared.own import KNOWN
+from engineers.shared.sentences import in_sentences
 
 INSTALLED = tuple(Path(sysconfig.get_path(kind)) for kind in ("stdlib", "purelib", "platlib"))
+
+
+def with_place(error: BaseException) -> str:
+    """One line: "ZeroDivisionError: division by zero (mine.py, line 12)"."""
+    said = str(error)
+    if isinstance(error, ValidationError):  # pydantic's own text has several lines
+        said = in_sentences(error)
+        if any(fault["type"].startswith("frozen") for fault in error.errors()):
+            said = "the config is frozen: build another one, such as by model_copy(update=…)"
+    return f"{type(error).__name__}: {said}{place_of(error)}"
 
 
 def place_of(error: BaseException) -> str:

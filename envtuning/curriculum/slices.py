@@ -26,10 +26,15 @@ class Slices:
         self.names = [*self.places] or [WHOLE]
 
     def raise_unless_known(self, names: Iterable[str], remedy: str = OF_INFO) -> None:
-        if strangers := sorted(set(names) - set(self.names)):
+        strangers = sorted(set(names) - set(self.names))
+        if not strangers:
+            return
+        found = "without a slice" if strangers[0] == WHOLE else f"of the slice {strangers[0]!r}"
+        if not self.places:
             raise SpecError(
-                f"an episode of the slice {strangers[0]!r}, and the config has {', '.join(self.names)}: {remedy}"
+                f"an episode {found}, and the config has no slices: a slice is a group with a number `share`, so give it one, or name no slice"
             )
+        raise SpecError(f"an episode {found}, and the config has {', '.join(self.names)}: {remedy}")
 
     def drawn_alike(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
         """Whether the same is drawn by two configs, as JSON: only the ratios of shares count, so 1 and 1 are as ½ and ½."""

@@ -12,6 +12,7 @@ from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, Protocol
 
 from engineers.roles import WHOLE
+from engineers.shared.counts import counted
 from engineers.shared.extras import needs
 from envtuning.curriculum.apply import apply_config
 from envtuning.curriculum.curriculum import Config, Curriculum, applying, as_curriculum
@@ -90,6 +91,9 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         self.curriculum: Curriculum = as_curriculum(curriculum)
         self.curriculum.raise_unless_counted(("episodes", "iterations"))
         self._paid: list[_Paid] = []  # since the last step
+        self._judged: dict[Rewards, list[bool]] = {}  # since the last step: which replies each wrapped function judged
+        self._told_of_two = False
+        self._any_judged: bool | None = None  # in this training; None before the first reply
         self._behind = False  # whether the next batch was fetched before the last swap
         self._stood: dict[str, float] = {}  # what was logged of the curriculum before that swap
         self._wrapped = False  # the trainer's reward function, and
@@ -100,6 +104,8 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
 
     def rewards(self, function: Rewards) -> Rewards:
         """The reward function, which also reports what it pays."""
+        if not callable(function):
+            raise SpecError(f"rewards has a {type(function).__name__}: give one function, the one that says success")
         if iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__):
             raise SpecError("an asynchronous reward function cannot be counted: give a plain one")
         self._wrapped = True
@@ -108,6 +114,8 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         def counted(*given: Any, **columns: Any) -> list[float]:
             self._raise_unless_met(columns.get("trainer_state"))
             paid = function(*given, **columns)
+            _raise_unless_one_each(paid, columns, getattr(function, "__name__", type(function).__name__))
+            self._judged.setdefault(counted, []).extend(reward is not None for reward in paid)
             self._count(paid, columns)
             return paid
 
@@ -183,22 +191,31 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
                 )
             self.curriculum.load_state_dict(saved["attributes"]["curriculum"], self.renamed)
             self._best = saved["attributes"].get("best_score", 1.0)  # of one that does not say it, nothing is doubted
-        self._paid.clear()
+        self._forget()
+        self._any_judged = None
         attached(self.curriculum, self.prompts, apply_config)
         if self.curriculum.config is not None:
             self._swap(self.curriculum.config)
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Replies of an evaluation do not count."""
+        self._forget()
+
+    def _forget(self) -> None:
         self._paid.clear()
+        self._judged.clear()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """The replies of all processes count in the main one, which decides for all."""
         self._raise_unless_known()
-        paid, self._paid = _of_all_processes(self._paid), []
+        paid, judged = _of_all_processes(self._paid), list(self._judged.values())
+        self._paid, self._judged = [], {}
         config = None
         if state.is_world_process_zero:
             self._doubt_rows(paid)
+            self._doubt_a_second(judged)
+            if judged:
+                self._any_judged = bool(self._any_judged or paid)
             counted = [one for one in paid if not self._is_late(one.version)]
             further = further_replies(one.question for one in counted)
             for one, is_further in zip(counted, further, strict=True):
@@ -231,6 +248,14 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
                 "train_dataset=prompts.dataset"
             )
 
+    def _doubt_a_second(self, judged: Sequence[Sequence[bool]]) -> None:
+        """Warn, once, of a reply that two wrapped functions have judged. Functions may share the replies, and a trainer made anew wraps anew."""
+        if not self._told_of_two and any(sum(reply) > 1 for reply in zip(*judged, strict=False)):
+            self._told_of_two = True
+            warn(
+                "two reward functions are wrapped, so each reply counts twice: give callback.rewards(…) to one of them"
+            )
+
     def _raise_unless_known(self) -> None:
         """In the words of this door. Only here are the replies of training alone: an evaluation's rows may be of any slice."""
         if isinstance(known := getattr(self.curriculum, "slices", None), Slices):
@@ -241,7 +266,12 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.is_world_process_zero:
-            self.curriculum.training_ended()
+            if self._any_judged is False:
+                warn(
+                    "training ended, and your reward function judged no reply (it returned None): let it return numbers"
+                )
+            else:
+                self.curriculum.training_ended()
             self._doubt_successes()
 
     def _doubt_successes(self) -> None:
@@ -256,6 +286,21 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     def state(self) -> dict[str, Any]:
         """What transformers writes into ``trainer_state.json``."""
         return {"args": {}, "attributes": {"curriculum": self.curriculum.state_dict(), "best_score": self._best}}
+
+
+def _raise_unless_one_each(paid: Any, columns: Mapping[str, Any], name: str) -> None:
+    """A user's own reward function pays a list with an entry for each reply."""
+    replies = len(columns.get("completions") or [])
+    if not hasattr(paid, "__len__"):
+        found = "None" if paid is None else f"a {type(paid).__name__}"
+    elif replies and len(paid) != replies:
+        found = counted(len(paid), "value")
+    else:
+        return
+    given = f" for {replies} replies" if replies else ""
+    raise SpecError(
+        f"your reward function {name} returned {found}{given}: let it return a list with a number, or None, for each reply"
+    )
 
 
 def _processes() -> int:

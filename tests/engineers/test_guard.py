@@ -65,6 +65,20 @@ def test_another_class_is_refused(kitchen):
     assert said == "the config is a Dish, it must be a Kitchen"
 
 
+def test_a_dict_is_refused_by_its_name(kitchen):
+    (said,) = check(Proposal(config=kitchen.model_dump()), kitchen)
+    assert said == "the config is a dict, it must be a Kitchen: give Kitchen.model_validate(…)"
+
+
+def test_a_refusal_comes_without_a_warning_of_pydantics(recwarn):
+    class Pot(BaseModel):
+        litres: int = Field(3, ge=1, le=9)
+
+    (said,) = check(Pot().model_copy(update={"litres": 3.7}), Pot())
+    assert "litres=3.7" in said
+    assert not recwarn.list
+
+
 def test_a_locked_knob_is_refused(kitchen):
     (said,) = check(kitchen.model_copy(update={"owner": "me"}), kitchen)
     assert "owner was changed from 'nobody' to 'me'" in said

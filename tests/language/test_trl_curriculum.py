@@ -312,9 +312,9 @@ def test_rows_of_a_users_own_have_a_column_slice_and_the_batch_after_a_swap_is_l
 
 
 def test_a_missing_column_slice_is_told_in_the_words_of_this_door():
-    for slices, name in ((None, "all"), ([0, 1], "0")):
+    for slices, found in ((None, "without a slice"), ([0, 1], "of the slice '0'")):
         callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
-        with pytest.raises(SpecError, match=f"the slice '{name}', .* even, odd: give the dataset a column `slice`"):
+        with pytest.raises(SpecError, match=f"{found}, .* even, odd: give the dataset a column `slice`"):
             stepped(callback, [1.0, 0.0], slices)
 
 
@@ -348,6 +348,57 @@ def test_an_object_that_pays_later_is_refused():
     callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
     with pytest.raises(SpecError, match="an asynchronous reward function"):
         callback.rewards(Slow())
+
+
+def test_a_reply_that_two_wrapped_functions_judge_is_warned_of_once():
+    def training(*paid):
+        callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG, every=100))
+        wrapped = [callback.rewards(lambda one=one, **columns: one) for one in paid]
+        for _ in range(2):
+            for counted in wrapped:
+                counted(completions=["", ""], slice=["odd", "even"])
+            callback.on_step_end(None, SimpleNamespace(is_world_process_zero=True), None)
+
+    with pytest.warns(UserWarning, match="two reward functions are wrapped, so each reply counts twice: give") as told:
+        training([1.0, 0.0], [None, 1.0])
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        training([1.0, None], [None, 1.0])  # each judges its own slice
+
+
+def test_a_function_that_is_wrapped_again_for_a_new_trainer_counts_each_reply_once(recwarn):
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG, every=100))
+    for _ in range(2):
+        stepped(callback, [1.0], ["odd"])
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("given", [[len], "len", None])
+def test_what_is_no_function_is_refused_at_once(given):
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
+    with pytest.raises(SpecError, match=f"rewards has a {type(given).__name__}: give one function"):
+        callback.rewards(given)
+
+
+@pytest.mark.parametrize(
+    ("paid", "found"), [(None, "None"), ([1.0], "1 value"), ([0.0] * 4, "4 values"), (1.0, "a float")]
+)
+def test_a_reward_function_that_does_not_pay_each_reply_is_told_by_its_name(paid, found):
+    def right(completions, **columns):
+        return paid
+
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
+    with pytest.raises(SpecError, match=f"your reward function right returned {found} for 3 replies: let it"):
+        callback.rewards(right)(completions=[""] * 3, slice=["odd"] * 3)
+
+
+def test_the_end_of_training_says_that_no_reply_was_judged():
+    callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
+    stepped(callback, [None, None], ["odd", "even"])
+    with pytest.warns(UserWarning, match="your reward function judged no reply") as told:
+        callback.on_train_end(None, SimpleNamespace(is_world_process_zero=True), None)
+    assert len(told) == 1
 
 
 def test_rewards_that_never_reach_1_are_doubted_once():

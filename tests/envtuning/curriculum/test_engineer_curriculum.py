@@ -271,6 +271,21 @@ def test_an_engineer_that_fails_or_is_refused_keeps_the_config_with_the_reason()
         assert curriculum.report.incidents == curriculum.incidents
 
 
+def test_an_edit_in_place_of_a_frozen_config_is_told_in_one_line():
+    class Frozen(BaseModel, frozen=True):
+        size: int = Field(3, ge=1, le=9)
+
+    def edits(current):
+        current.size = 4
+
+    curriculum = EngineerCurriculum(Says(edits), Frozen(), every=10)
+    curriculum.observe_many(["all"] * 10, [True] * 10)
+    with pytest.warns(UserWarning, match=r"the config is frozen: build another one, such as by model_copy\(update=…\)"):
+        curriculum.next()
+    assert "\n" not in curriculum.incidents[0].message
+    assert "https" not in curriculum.incidents[0].message
+
+
 def test_an_engineer_that_never_gave_a_config_is_told_of_once_more_at_the_third_failure():
     curriculum = EngineerCurriculum(Says(lambda current: 1 / 0), Tasks(), every=10)
     with pytest.warns(UserWarning, match="says") as told:
@@ -778,9 +793,14 @@ def test_wrong_arguments_are_refused_at_once():
     curriculum = EngineerCurriculum(Stub(), Tasks(), every=np.int64(10), max_questions=np.int32(2))
     json.dumps(curriculum.state_dict())  # whole numbers of numpy are whole numbers
     with pytest.raises(
-        SpecError, match="slice 'all', and the config has easy, hard, middle: let the last info's `slice`"
+        SpecError,
+        match="an episode without a slice, and the config has easy, hard, middle: let the last info's `slice`",
     ):
         curriculum.observe(Outcome("all", True, 1.0))
+    with pytest.raises(
+        SpecError, match=r"'banana', and the config has no slices: a slice is a group with a number `share`"
+    ):
+        EngineerCurriculum(Stub(), Ship()).observe(Outcome("banana", True, 1.0))
     with pytest.raises(SpecError, match="slice 'banana'"):
         curriculum.observe_many(["easy", "banana"], [True, True])
 
