@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -138,8 +138,12 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
     own = editable is None
     if editable is None:
         editable = getattr(type(current), "editable", None) or ("*",)
-    root = _schema_of(type(current))
-    data = dump(current)
+    return _knobs_of(type(current), json.dumps(dump(current)), tuple(editable), own)
+
+
+@lru_cache(maxsize=64)  # a question asks for the same knobs six times, and each walk takes a millisecond
+def _knobs_of(kind: type[BaseModel], text: str, editable: tuple[str, ...], own: bool) -> tuple[Knob, ...]:
+    root, data = _schema_of(kind), json.loads(text)
     found: dict[tuple[str, ...], Knob] = {}
     for dotted in editable:
         matches = list(_walk(root, root, data, (), (), dotted.split(".")))
@@ -148,7 +152,7 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
             if not own or there not in ({}, []):
                 place = f"below {'.'.join(known)}" if known else "at the top"
                 names = ", ".join(key for key, _ in _children(there) or ()) or "none"
-                raise KnobError(f"{dotted!r} names no knob of {type(current).__name__}: {place} there are {names}")
+                raise KnobError(f"{dotted!r} names no knob of {kind.__name__}: {place} there are {names}")
         for knob in matches:
             found.setdefault(knob.path, knob)
     order = {path: index for index, path in enumerate(_paths(data))}

@@ -74,6 +74,15 @@ class Counts(BaseModel):
             )
         return self
 
+    def count(self, outcome: Outcome) -> None:
+        sums = vars(self)  # pydantic's assignment would take half of an episode's time
+        sums["episodes"] += 1
+        sums["successes"] += bool(outcome.success)
+        sums["score_sum"] += float(outcome.score)
+        sums["further"] += bool(outcome.further)
+        if outcome.failure and not outcome.success:
+            self.failures[outcome.failure] += 1
+
     def add(self, other: Counts) -> None:
         self.episodes += other.episodes
         self.successes += other.successes
@@ -113,13 +122,7 @@ class Tally(BaseModel):
         """Count one finished episode. Raises ``ValueError`` for a score outside of 0 to 1."""
         if not 0 <= outcome.score <= 1:  # NaN too
             raise _no_score(outcome.score, outcome.slice)
-        counts = self._counts(outcome.slice, outcome.repeat)
-        counts.episodes += 1
-        counts.successes += bool(outcome.success)
-        counts.score_sum += float(outcome.score)
-        counts.further += bool(outcome.further)
-        if outcome.failure and not outcome.success:
-            counts.failures[outcome.failure] += 1
+        self._counts(outcome.slice, outcome.repeat).count(outcome)
 
     def observe_many(
         self,
