@@ -150,7 +150,9 @@ class Curriculum(ABC):
             self.load_state_dict(parsed(found), renamed)
         except SpecError:
             raise
-        except (NotReadable, AttributeError, KeyError, TypeError, ValueError) as error:  # whatever shape the file has
+        except NotReadable as error:  # "is damaged (…)", or alike
+            raise RunError(f"{path} {error}: restore it from a copy") from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # whatever shape the file has
             raise RunError(f"{path} is not the state of this curriculum ({error}): restore it from a copy") from error
 
 

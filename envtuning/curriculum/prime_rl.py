@@ -119,10 +119,12 @@ class PrimeTaskSampler(Iterator[Any]):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
-        self.curriculum.load_state_dict(state_dict["curriculum"], renamed)
-        self._rng.bit_generator.state = state_dict["rng"]
-        self._drawn = {key: list(versions) for key, versions in state_dict["drawn"].items() if key in self.slices}
-        self._late = dict(state_dict["late"])
+        rng = np.random.default_rng()
+        rng.bit_generator.state = state_dict["rng"]
+        drawn = {key: list(versions) for key, versions in state_dict["drawn"].items() if key in self.slices}
+        late = dict(state_dict["late"])
+        self.curriculum.load_state_dict(state_dict["curriculum"], renamed)  # last: a refused state has changed nothing
+        self._rng, self._drawn, self._late = rng, drawn, late
 
     def metrics(self) -> dict[str, float]:
         return self.curriculum.metrics()

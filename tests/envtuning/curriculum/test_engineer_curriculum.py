@@ -1006,6 +1006,9 @@ def test_a_damaged_state_is_refused_with_its_file(tmp_path):
         file.write_text(json.dumps(whole | damage))
         with pytest.raises(RunError, match="is not the state of this curriculum"):
             EngineerCurriculum(Stub(), Tasks()).load(file)
+    file.write_text("{")
+    with pytest.raises(RunError, match=r"state\.json is damaged \(.*\): restore it from a copy"):
+        EngineerCurriculum(Stub(), Tasks()).load(file)
 
 
 class Keyed(Stub):

@@ -224,6 +224,16 @@ def test_after_loading_it_draws_and_decides_as_without_the_break():
     assert [next(after).key for _ in range(1_000)] == [next(whole).key for _ in range(1_000)]
 
 
+@pytest.mark.parametrize("part", ["curriculum", "rng", "drawn", "late"])
+def test_a_damaged_state_is_refused_whole(part: str):
+    one, before = sampler("learnability", every=12), sampler("learnability", every=12)
+    before.observe(group(next(before), 1.0, 0.0, 1.0, 0.0))
+    kept = one.state_dict()
+    with pytest.raises((AttributeError, KeyError, TypeError, ValueError)):
+        one.load_state_dict(before.state_dict() | {part: 7})
+    assert one.state_dict() == kept
+
+
 def test_other_edits_than_shares_are_refused():
     class Holes(Small):
         def propose(self, report: Any, current: Any, editable: Any = None) -> Proposal[Any]:
