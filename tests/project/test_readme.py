@@ -51,6 +51,7 @@ RUN_ELSEWHERE = {
     "PettingZooEnv(mapf_frozenlake_v0.env())": "clients/checks/with_tianshou.py",
     'GymEnv("MAPFFrozenLake-v0")': "clients/checks/with_torchrl.py",
     "PettingZooWrapper(mfl.parallel_env(fixed_roster=True), use_mask=False)": "clients/checks/with_torchrl.py",
+    "PrimeTaskSampler(curriculum, list(tasks))": "clients/checks/with_prime_rl.py",
     'env.unwrapped.save_animation("film.svg")': "tests/world/test_rendering.py",
 }
 
