@@ -99,10 +99,13 @@ class _Swap:
 
     def to(self, config: Config) -> None:
         """Apply it at the next reset; a config that cannot be applied then is refused now."""
+        self._raise_unless_fits(config)
+        self.next = config
+
+    def _raise_unless_fits(self, config: Config) -> None:
         with applying(config, self.curriculum):
             if self.apply is apply_config:
                 raise_unless_fits(self.env, config)
-        self.next = config
 
     def at_reset(self, spaces: Callable[[], Any]) -> None:
         self.open.begin(self.curriculum)
@@ -125,7 +128,7 @@ class _Swap:
             self.curriculum.observe(outcome())
         config = self.curriculum.next()
         if config is not None:
-            self.to(config)
+            self._raise_unless_fits(config)
             self.next = None  # the reset asks the curriculum, which may have gone back by then
 
     def stepped(self) -> None:

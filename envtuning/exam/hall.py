@@ -72,9 +72,8 @@ class Hall:
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic.in_turn(self.folder):
             done, path = self.kept(), self.folder / KEPT
-            atomic.whole_lines(
-                path, (read_bytes(path) or b"").decode()
-            )  # or the next would follow one that a kill has cut off
+            # Or the next line would follow one that a kill has cut off.
+            atomic.whole_lines(path, (read_bytes(path) or b"").decode())
             waiting = [paper for paper in asked if paper.key not in done]
             # Closed, or its processes would outlive an interruption.
             with closing(self._carried_out(waiting, done)) as carried_out:
