@@ -34,7 +34,7 @@ from engineers.registry import TIMED
 from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from engineers.roles import WHOLE, find_slices, role_of, shares_in, shares_of
 from engineers.shared.counts import apart, short
-from engineers.shared.places import place_of
+from engineers.shared.places import with_place
 from envtuning import atomic, outcomes
 from envtuning.answers import Answer, answer, failed, incident, unused
 from envtuning.curriculum.curriculum import Column, Config, Curriculum, Fits
@@ -311,7 +311,7 @@ class EngineerCurriculum(Curriculum):
     def take_back(self, error: Exception) -> None:
         """The stage begins again with the config before, and its question counts as refused."""
         self._open, self._amount, self._halves = None, 0, [Arriving(), Arriving()]
-        why = f"{type(error).__name__}: {error}{place_of(error)}"
+        why = with_place(error)
         self.proposals[-1] = unused(self.proposals[-1], self.config, [why])
         told = f"{self.name}'s config could not be applied ({why})"
         self.incidents.append(incident("refused_proposal", told, self._answered[-1]))
