@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
 import subprocess
@@ -45,6 +46,16 @@ def commit_of(folder: str) -> str:
         ["git", "-C", folder, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
     )
     return asked.stdout.strip()
+
+
+def module_at(name: str, path: Path) -> Any:
+    """The module of this name from one file of a checkout, whose package is not installed."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _says(check: Callable[[], None]) -> str:

@@ -8,7 +8,6 @@
 # ///
 """EPyMARL's Gymnasium wrapper, its own file: it is no package, so its checkout is given by CLIENT_SOURCE."""
 
-import importlib.util
 import os
 import sys
 import types
@@ -29,9 +28,7 @@ def gymma():
     sys.modules["envs"] = package
     sys.modules["envs.pretrained"] = types.ModuleType("envs.pretrained")
     for name in ("multiagentenv", "wrappers", "gymma"):
-        spec = importlib.util.spec_from_file_location(f"envs.{name}", folder / f"{name}.py")
-        sys.modules[f"envs.{name}"] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        _checks.module_at(f"envs.{name}", folder / f"{name}.py")
     return sys.modules["envs.gymma"]
 
 

@@ -8,7 +8,6 @@
 # ///
 """prime-rl's own ``Curriculum`` and ``DifficultyPoolSampler``, over the lake's own tasks. Rollouts are made here: nothing is trained."""
 
-import importlib.util
 import os
 import random
 import sys
@@ -50,21 +49,14 @@ def theirs():
     )
     sys.modules[f"{place}.gates"] = given(f"{place}.gates", AdmissionGate=object)
     samplers = sys.modules[f"{place}.samplers"] = ModuleType(f"{place}.samplers")
-    samplers.TaskSampler = loaded(f"{place}.samplers.base", folder / "samplers/base.py").TaskSampler
-    pools = loaded(f"{place}.samplers.pool", folder / "samplers/pool.py").DifficultyPoolSampler
-    return loaded(f"{place}.base", folder / "base.py").Curriculum, pools
+    samplers.TaskSampler = _checks.module_at(f"{place}.samplers.base", folder / "samplers/base.py").TaskSampler
+    pools = _checks.module_at(f"{place}.samplers.pool", folder / "samplers/pool.py").DifficultyPoolSampler
+    return _checks.module_at(f"{place}.base", folder / "base.py").Curriculum, pools
 
 
 def given(name, **entries):
     module = ModuleType(name)
     vars(module).update(entries)
-    return module
-
-
-def loaded(name, path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     return module
 
 
