@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from benchmarks import checkpoint_engineer, real_skills, small_skills
@@ -117,6 +119,19 @@ def test_the_primary_contrast_is_over_the_tasks_between_and_by_seed():
     of_refill, of_rising = found["gains"]
     assert of_refill["by seed"] == [pytest.approx(0.1 / 4)]
     assert of_rising["by seed"] == [pytest.approx((-0.4 + 0.5 + 0.1) / 4)] * 2
+
+
+def test_stored_seeds_join_in_the_contrasts_and_none_counts_twice(tmp_path, monkeypatch):
+    refill = {"known": 0.9, "middle": 0.4, "other": 0.5, "hopeless": 0.0}
+    rising = refill | {"middle": 0.8}
+    pairs = [(row("even with refill", seed, **refill), row("rising", seed, **rising)) for seed in range(4)]
+    stored, new = [one for pair in pairs[:3] for one in pair], [*pairs[3]]
+    (tmp_path / "earlier.json").write_text(json.dumps({"figures": {"rows": stored}}), encoding="utf-8")
+    monkeypatch.setattr(real_skills, "RESULTS", tmp_path)
+    (primary, _) = real_skills.contrasts_of(real_skills.rows_beside("earlier", new))
+    assert primary["by seed"] == [pytest.approx(0.2)] * 4
+    with pytest.raises(SystemExit, match="it has seed 2 of 'even with refill', too: give other seeds"):
+        real_skills.rows_beside("earlier", [*pairs[2]])
 
 
 def test_a_metric_is_read_at_both_ends_of_a_run():
