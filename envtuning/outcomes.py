@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -248,12 +249,15 @@ class Arriving:
         scores: ArrayLike | None = None,
         further: ArrayLike | None = None,
     ) -> None:
-        """As ``Tally.observe_many``; wrong values in arrays are found when the tally is read, and a wrong score in a sequence now."""
+        """As ``Tally.observe_many``; wrong values in arrays are found when the tally is read, and a wrong score in a sequence now.
+
+        The columns are copied: a caller may fill the same ones again.
+        """
         if isinstance(scores, list | tuple):
             for name, score in zip(slices, scores, strict=True):
                 if not 0 <= score <= 1:
                     raise _no_score(score, str(name))
-        self._kept.append((slices, successes, scores, further))
+        self._kept.append((copy(slices), copy(successes), copy(scores), copy(further)))
         self.episodes += len(slices)
         self._room -= len(slices)
         if self._room <= 0:

@@ -153,6 +153,19 @@ def test_outcomes_that_arrive_in_columns_of_any_kind_count_as_single_ones_do(col
     assert list(read.first) == sorted(single.first)
 
 
+@pytest.mark.parametrize("kind", [np.array, list])
+def test_columns_that_their_caller_fills_again_count_as_they_were(kind):
+    names, won, scores, further = (kind(column) for column in (["a", "b"], [True, False], [1.0, 0.5], [False, True]))
+    arriving = Arriving()
+    arriving.observe_many(names, won, scores, further)
+    names[0], won[1], scores[1], further[1] = "b", True, 1.0, False
+    sums = arriving.read().first
+    assert {name: (one.episodes, one.successes, one.score_sum, one.further) for name, one in sums.items()} == {
+        "a": (1, 1, 1.0, 0),
+        "b": (1, 0, 0.5, 1),
+    }
+
+
 @pytest.mark.parametrize("names", [1, 3, 16, 17, 40])
 @pytest.mark.parametrize("new", [True, False])
 def test_names_count_by_what_they_say_whether_or_not_they_are_one_object(names, new):

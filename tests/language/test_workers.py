@@ -205,6 +205,24 @@ def test_a_group_is_started_with_a_key_of_its_own_and_then_made(monkeypatch):
     ]
 
 
+@pytest.mark.parametrize("error", [WorkerLost, KeyboardInterrupt])
+def test_a_group_that_does_not_connect_leaves_no_process(monkeypatch, error):
+    popen, started = subprocess.Popen, []
+
+    def sleeping(command, env, stdin):
+        started.append(popen([sys.executable, "-c", "import time; time.sleep(600)"], stdin=stdin))
+        return started[-1]
+
+    def interrupted(self, listener):
+        raise error
+
+    monkeypatch.setattr(subprocess, "Popen", sleeping)
+    monkeypatch.setattr(WorkerGroup, "_accepted", interrupted)
+    with pytest.raises(error):
+        WorkerGroup(GRPOTrainee, LanguageOptions(model="m", processes=2))
+    assert started[0].poll() is not None
+
+
 def test_nobody_without_the_key_gets_the_line(monkeypatch):
     monkeypatch.setattr(subprocess, "Popen", lambda command, env, stdin: Process())
     refused = []

@@ -124,5 +124,5 @@ def as_metrics(counts: dict[str, float]) -> Metrics:
         "success_rate": counts["successes"] / episodes,
         "valid_rate": counts["valid"] / episodes,
         "episode_length": counts["episode_steps"] / episodes,
-        "reward": counts["reward"] / counts["env_steps"],  # per env step, the agents' mean
+        "reward": counts["reward"] / max(1, counts["env_steps"]),  # per env step, the agents' mean
     }

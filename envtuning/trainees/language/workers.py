@@ -37,7 +37,11 @@ class WorkerGroup:
         with Listener(address, authkey=key) as listener:
             told = {ADDRESS: address, KEY: key.hex(), PLACES: json.dumps(sys.path)}
             self.process = subprocess.Popen(command(options), env=os.environ | told, stdin=subprocess.DEVNULL)
-            self.line = self._accepted(listener)
+            try:
+                self.line = self._accepted(listener)
+            except BaseException:  # an interrupt, too: nobody else can end a group that is still loading
+                self._end_process()
+                raise
         self.call("make", kind, trusted=trusted(), options=options.model_dump(), **trainee)
 
     def _accepted(self, listener: Listener) -> Connection:
@@ -79,11 +83,14 @@ class WorkerGroup:
             self.line.send(("stop", (), {}))
             self.process.wait(30)
         except (OSError, subprocess.TimeoutExpired):
-            self.process.terminate()
-            self.process.wait(30)
+            self._end_process()
         finally:
             self.line.close()
             self.folder.cleanup()
+
+    def _end_process(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
 
 
 class RemotePolicy:

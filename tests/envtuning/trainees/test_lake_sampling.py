@@ -106,6 +106,9 @@ def test_what_came_of_rollouts_is_told_per_episode_and_per_env_step():
     nothing = dict.fromkeys(counts, 0) | {"env_steps": 40}
     assert as_metrics(nothing)["success_rate"] == 0.0
     assert as_metrics(counts | {"episodes": 1})["success_rate"] == 1.0
+    assert set(as_metrics(dict.fromkeys(counts, 0)).values()) == {
+        0.0
+    }  # a rollout of one step, in which one lake begins
 
 
 def test_a_draw_just_at_a_bound_goes_to_the_next_action():
