@@ -180,6 +180,14 @@ def test_nothing_leaks_from_one_episode_to_the_next(v4):
     assert (decimal.getcontext().prec, mpmath.mp.dps) == precision
 
 
+# Enters a folder that was removed, and doubles the paths in it: ``root`` does not show them.
+REMOVED = [
+    "mkdir(dir_name='a')", "cd(folder='a')", "mkdir(dir_name='b')", "cd(folder='..')", "cp(source='a', destination='c')",
+    "rm(file_name='a')", "cd(folder='c')", "cd(folder='b')", "cd(folder='..')", "mkdir(dir_name='d')",
+    *(call for n in range(14) for call in (f"cp(source='d', destination='{n}')", f"mv(source='{n}', destination='d')")),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("tool_class", "calls"),
     [
@@ -189,6 +197,7 @@ def test_nothing_leaks_from_one_episode_to_the_next(v4):
         ("MathAPI", ["round_number(number=5, decimal_places=-1000000000)"]),
         ("GorillaFileSystem", ["mkdir(dir_name='a')", "cp(source='a', destination='a')", "find(path='.')"]),
         ("GorillaFileSystem", ["mkdir(dir_name='a')", "cp(source='a', destination='a')", "du()"]),
+        ("GorillaFileSystem", [*REMOVED, "find(path='.')"]),
     ],
 )
 def test_arguments_that_hang_are_bounded_before_the_call_and_reported(v4, tool_class, calls):

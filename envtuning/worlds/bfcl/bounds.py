@@ -58,7 +58,8 @@ def _round(_: Any, call: Call) -> str | None:
 
 
 def _tree(instance: Any, _: Call) -> str | None:
-    if tree_is_small(instance.root):
+    # The current folder may have been removed; then the root does not lead to it.
+    if tree_is_small(instance.root) and tree_is_small(instance._current_dir):
         return None
     return (
         f"the file system has more than {MAX_FILES:,} paths, or folders more than {MAX_FOLDERS_DEEP} deep: remove some"
