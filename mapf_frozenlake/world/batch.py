@@ -102,7 +102,7 @@ class LakeBatch(LakeView):
             )
         self.layout = EgoLayout(checked_window(window, self.max_size), hints)
         self.reward = reward
-        self._pool_options = {"exclude": exclude, "certify": certify}
+        self._pool_options: dict[str, Any] = {"exclude": excluded_keys(exclude), "certify": certify}
         if pool_size is not None:
             self._pool_options["size"] = pool_size
         self._threads = min(thread_count(num_threads), num_envs)
@@ -172,8 +172,7 @@ class LakeBatch(LakeView):
         """Raises ``LakeError`` for a config whose boards or agent counts exceed the spaces, or whose boards cannot be drawn."""
         self._raise_unless_room(config)
         if self._instance is None:
-            excluded = excluded_keys(self._pool_options["exclude"]).tobytes()
-            _raise_unless_drawable(config, self._pool_options["certify"], excluded)
+            _raise_unless_drawable(config, self._pool_options["certify"], self._pool_options["exclude"].tobytes())
 
     def _raise_unless_room(self, config: LakeConfig) -> None:
         if config.max_size > self.max_size:

@@ -92,6 +92,17 @@ def test_equal_arguments_share_a_pool():
     assert InstancePool.shared(CONFIG, size=51, exclude=held_out) is not one
 
 
+def test_boards_stay_held_out_after_a_change_of_config():
+    """Also if the sets come from an iterator, which can be read only once."""
+    small = LakeConfig.single(3, 1)
+    held_out = mfl.generate(small, 5)
+    batch = mfl.LakeBatch(CONFIG, max_size=5, max_agents=3, pool_size=8, exclude=iter([held_out]))
+    batch.reset()
+    batch.reset(config=small)
+    batch.pool.ensure(np.arange(8))
+    assert not batch.pool.arrays.fingerprints() & held_out.fingerprints()
+
+
 def test_a_pickle_draws_the_same(wanted):
     pool = InstancePool(CONFIG, size=SIZE, seed=8)
     pool.ensure(np.arange(20))
