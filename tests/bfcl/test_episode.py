@@ -143,6 +143,18 @@ def test_what_the_official_executor_would_run_though_it_is_no_tool_is_a_departur
     assert not file.exists()
 
 
+@pytest.mark.parametrize("reply", ["[exec('1')]", "[exec('1')] [exec('1')]", "[no_such_tool()]"])
+def test_a_turn_without_a_call_of_a_tool_is_judged_as_the_official_checker_judges_the_trajectory(v4, reply):
+    """In this task's second turn, the ground truth changes nothing and gets no new result."""
+    task = find_task(v4, "multi_turn_base_103")
+    talk = Conversation(v4, task)
+    for turn, calls in enumerate(task.ground_truth):
+        for one in reply.split() if turn == 1 else [as_reply(calls)]:
+            talk.act(one)
+        talk.act(DONE)
+    assert talk.scores()["success"] == official_verdict(v4, task, talk.trajectory)["valid"] == ("exec" not in reply)
+
+
 @pytest.mark.parametrize("replies", [["[pwd()]"] * 4, ["[pwd("] * 4, ["[pwd()]", "[pwd("] * 2])
 def test_one_more_reply_with_calls_than_the_limit_cuts_the_episode_off(v4, task, replies):
     talk = Conversation(replace(v4, step_limit=3), task)

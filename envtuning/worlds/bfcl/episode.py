@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -34,7 +35,7 @@ class _Turn:
 class Conversation:
     """A task from its first question to its last answer.
 
-    ``said`` is what the agent reads next. It is empty when the conversation is ``over``.
+    ``said`` is what the agent reads next. It is empty after the last turn's answer.
     """
 
     def __init__(
@@ -91,11 +92,7 @@ class Conversation:
 
         It leaves out calls that name no tool, because the official executor would run Python's own functions.
         """
-        return [
-            [[call for call in step if not self._is_pythons_own(call)] for step in record.steps]
-            for record in self.records
-            if record.ended
-        ]
+        return [self._of_tools(record.steps) for record in self.records if record.ended]
 
     @property
     def check(self) -> TurnCheck | None:
@@ -147,13 +144,18 @@ class Conversation:
         self._now.failed_calls += result.error
         return result
 
+    def _of_tools(self, steps: Iterable[tuple[str, ...]]) -> list[list[str]]:
+        """The steps without calls of Python's own functions, and without the steps that had no others."""
+        kept = [[call for call in step if not self._is_pythons_own(call)] for step in steps]
+        return [step for step in kept if step]
+
     def _is_pythons_own(self, call: str) -> bool:
         name = call.partition("(")[0]
         return name not in self.toolbox.names and self.package.executor_finds(name)
 
     def _record(self, ended: bool) -> TurnRecord:
         now = self._now
-        check = self._truth.check(self.turn, self.toolbox, self.results, bool(now.steps))
+        check = self._truth.check(self.turn, self.toolbox, self.results, bool(self._of_tools(now.steps)))
         record = TurnRecord(tuple(now.steps), now.replies, now.unreadable, now.failed_calls, check, ended)
         self.records.append(record)
         return record
