@@ -88,6 +88,17 @@ def test_no_training_reset_deals_a_held_out_task(world, config):
     assert not dealt & (validation.fingerprints() | test.fingerprints())
 
 
+def test_a_training_reset_for_no_task_in_particular_deals_one(world):
+    env = world.make_env(BASE)
+    dealt = {scenario_of(env.reset(options={"task": None})[1]["task"]) for _ in range(20)}
+    assert dealt <= by_scenario().train
+
+
+def test_a_config_of_which_no_task_can_be_held_out_says_what_to_allow(world):
+    with pytest.raises(TooFewCases, match="allow more turns, or give more tools weight"):
+        world.draw(BFCLConfig(max_turns=1), 5, seed=1, purpose="validation", exclude=())
+
+
 def test_cases_come_back_from_the_disk(world, tmp_path):
     cases = world.draw(ALL, 5, seed=1, purpose="validation", exclude=())
     cases.save(tmp_path / "cases.json")

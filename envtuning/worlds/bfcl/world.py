@@ -123,9 +123,10 @@ class BFCLWorld(World[BFCLConfig, BFCLCases, Episode]):
         for split in self.slices(config):
             found = [task for task in tasks if task.split == split]
             if len(found) < per_slice:
+                remedy = f"ask for at most {len(found)}" if found else "allow more turns, or give more tools weight"
                 raise TooFewCases(
                     f"{per_slice} tasks of {split} are needed to {'validate' if purpose == 'validation' else 'test'} "
-                    f"on, but the {purpose} scenarios have {len(found)}: ask for at most {len(found)}"
+                    f"on, but the {purpose} scenarios have {len(found)}: {remedy}"
                 )
             # Variants of a scenario are not independent: take scenarios first that the set has least often.
             drawn = random.Random(f"{purpose} {split} {seed}").sample(found, len(found))
@@ -247,7 +248,7 @@ class TrainingEnv(BFCLMultiTurnEnv):
             self._seed = seed
             self.set_config(self._config)
         named = dict(options or {})
-        if "task" not in named:
+        if named.get("task") is None:
             named["task"] = self.next_task()
         return super().reset(seed=seed, options=named)
 
