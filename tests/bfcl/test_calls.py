@@ -46,7 +46,9 @@ def test_lists_keep_their_order_and_positional_arguments_stay():
     assert read_action(two) == Calls((Call("ls"), Call("pwd")))
 
 
-@pytest.mark.parametrize("text", ["All done.", "", "[]", "Which file do you mean?", "Done (both files moved)."])
+@pytest.mark.parametrize(
+    "text", ["All done.", "", "[]", "[ ]", "{ }", "Which file do you mean?", "Done (both files moved)."]
+)
 def test_words_end_the_turn(text):
     assert isinstance(read_action(text), EndOfTurn)
 

@@ -52,6 +52,7 @@ def test_what_is_in_the_format_is_read(text, action):
         f"<think>x</think><tool_call>{LS}",
         "<think>x</think>",
         "<think>x</think><tool_call>[]</tool_call>",
+        "<think>x</think><tool_call>[ \n]</tool_call>",
         "<think>x</think><tool_call>[pwd()]</tool_call>",  # no JSON
         '<think>x</think><tool_call>{"name": "ls", "arguments": {}}</tool_call>',  # no list
         '<think>x</think><tool_call>["ls"]</tool_call>',

@@ -79,6 +79,7 @@ class CallError(ValueError):
 
 _TAGGED = re.compile(r"<(tool_call|TOOLCALL)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"\A```[a-zA-Z_]*\r?\n(.*?)```\Z", re.DOTALL)
+_EMPTY = re.compile(r"\[\s*\]|\{\s*\}")
 _CALL_LIKE = re.compile(r"\A[A-Za-z_][\w.]*\(")
 
 
@@ -128,7 +129,7 @@ def _read(parts: Sequence[str]) -> Action:
     calls: list[Call] = []
     try:
         for part in parts:
-            if part in ("[]", "{}"):
+            if _EMPTY.fullmatch(part):
                 return EndOfTurn("")
             calls += _read_json(part) if re.match(r"\{|\[\s*\{", part) else _read_python(part)
     except CallError as error:

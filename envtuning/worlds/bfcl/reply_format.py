@@ -15,6 +15,7 @@ from typing import Literal, get_args
 from envtuning.worlds.bfcl.calls import (
     Action,
     Call,
+    Calls,
     EndOfTurn,
     Unreadable,
     as_reply,
@@ -62,9 +63,8 @@ def _read_xml(text: str) -> Action:
     calls = _inside(rest, "tool_call")
     if calls is None:
         return Unreadable(f"after </think> there is not exactly one <tool_call> or <answer>: {WANTED}")
-    if not calls.startswith("[") or calls == "[]":
-        return Unreadable(f"<tool_call> does not hold a list of calls: {WANTED}")
-    return read_json_calls(calls)
+    read = read_json_calls(calls) if calls.startswith("[") else Calls(())
+    return read if read != Calls(()) else Unreadable(f"<tool_call> does not hold a list of calls: {WANTED}")
 
 
 def _inside(text: str, tag: str) -> str | None:
