@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 BLIND = 2_000  # questions of a slice from which the score of a blind guess is estimated
@@ -48,7 +49,10 @@ def nearness(answer: str, asked: Asked) -> float:
     except ValueError:
         return 0.0
     apart = abs(said - right) / max(1.0, abs(right))
-    return 1 / (1 + apart) if math.isfinite(apart) else 0.0
+    near = 1 / (1 + apart) if math.isfinite(apart) else 0.0
+    if near == 1.0 and right.is_integer() and Decimal(answer) != Decimal(asked.answer):
+        return math.nextafter(1.0, 0.0)  # a float has fewer digits than the number
+    return near
 
 
 def _part_right(said: Sequence[str], right: Sequence[str]) -> float:

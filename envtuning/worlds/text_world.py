@@ -87,7 +87,7 @@ def unreadable(answer: str, right: str) -> str | None:
         return "unreadable"
     depth = 0
     for sign in answer:
-        depth += (sign in OPENING) - (sign in CLOSING)
+        depth = max(0, depth + (sign in OPENING) - (sign in CLOSING))
         if depth > DEEPEST:
             return "unreadable"
     return None

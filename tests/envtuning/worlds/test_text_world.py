@@ -164,6 +164,17 @@ def test_any_reply_is_read(reply):
     assert failure in (None, "wrong", "unreadable")
 
 
+def test_a_long_whole_number_is_right_only_if_every_digit_is():
+    right = Asked("?", "121932631112635269")
+    assert nearness("121932631112635269.0", right) == nearness("121_932_631_112_635_269", right) == 1.0
+    assert 0.999 < nearness("121932631112635268", right) < 1.0
+
+
+def test_closing_brackets_before_do_not_make_room_for_nested_ones():
+    nested = "[" * 30 + "]" * 30
+    assert paid(one_task(), nested)[1] == paid(one_task(), "]" * 30 + nested)[1] == "unreadable"
+
+
 def confused(answer: str, asked: Asked) -> float:
     raise RecursionError
 
@@ -268,6 +279,7 @@ def test_questions_and_answers_that_no_file_can_hold_are_mended():
         (nearness, "10", {"10": 1, "10.0": 1, "20": 0.5, "0": 0.5, "-10": 1 / 3, "ten": 0, "inf": 0, "nan": 0}),
         (nearness, "0", {"0": 1, "1": 0.5, "-1": 0.5}),
         (nearness, "n/a", {"n/a": 1, "1": 0}),
+        (nearness, "0.30000000000000004", {"0.3": 1}),
     ],
 )
 def test_a_ready_made_score_is_1_for_the_right_answer_and_a_part_for_a_part(scorer, right, scores):
