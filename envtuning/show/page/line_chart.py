@@ -88,8 +88,10 @@ def _finite(series: Series) -> Series:
 
 def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
     """About five round numbers that span the range."""
-    if high <= low:
-        low, high = (low, low + 1) if whole else (low - 0.5, low + 0.5)
+    size = max(abs(low), abs(high))
+    if high - low <= 1e-12 * max(size, 1e-300):  # as floats, ticks between them would be equal
+        around = max(0.5, 1e-6 * size)
+        low, high = (low, low + 1) if whole else (low - around, low + around)
     raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)

@@ -28,6 +28,14 @@ from envtuning.show.page.line_chart import (
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
 
+@pytest.mark.parametrize("losses", [[1e17], [-1e30, -1e30], [0.0, 5e-324], [-1e38, 1e38]])
+def test_large_and_tiny_numbers_are_drawn(losses):
+    """A loss may grow without end before training has diverged, and the page must show it."""
+    drawn = draw(Chart([Series("loss", range(len(losses)), losses)], "env steps", "loss"))
+    assert drawn.count("<circle") == len(losses)
+    assert "nan" not in drawn
+
+
 @settings(max_examples=60)
 @given(NUMBERS, NUMBERS, st.booleans())
 def test_ticks_span_the_range_evenly_and_are_few_and_round(one, other, whole):
