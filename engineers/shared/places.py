@@ -21,7 +21,7 @@ def with_place(error: BaseException) -> str:
     if isinstance(error, ValidationError):  # pydantic's own text has several lines
         said = in_sentences(error)
         if any(fault["type"].startswith("frozen") for fault in error.errors()):
-            said = "the config is frozen: build another one, such as by model_copy(update=…)"
+            said = f"a {error.title} is frozen: build another one, such as by model_copy(update=…)"
     return f"{type(error).__name__}: {said}{place_of(error)}"
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from engineers.shared.places import place_of
+from engineers.shared.places import with_place
 from engineers.shared.sentences import in_sentences
 from engineers.shared.timeouts import NotEnded, run_with_timeout
 from envtuning.errors import RunError
@@ -40,7 +40,7 @@ def as_trainee_failed(method: str) -> Iterator[None]:
     except PASSED_ON:
         raise
     except Exception as error:
-        raise TraineeFailed(f"{method} raised {type(error).__name__}: {error}{place_of(error)}") from error
+        raise TraineeFailed(f"{method} raised {with_place(error)}") from error
 
 
 def close(trainee: Trainee) -> None:
@@ -53,7 +53,7 @@ def close(trainee: Trainee) -> None:
     except NotEnded as error:
         raise TraineeFailed(f"close had not ended after {CLOSING:g} s: the trainee is left as it is") from error
     except Exception as error:
-        raise TraineeFailed(f"close raised {type(error).__name__}: {error}{place_of(error)}") from error
+        raise TraineeFailed(f"close raised {with_place(error)}") from error
 
 
 def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:

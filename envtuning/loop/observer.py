@@ -10,7 +10,7 @@ from typing import Any
 
 from engineers.report import Incident
 from engineers.shared.own import chosen, object_at
-from engineers.shared.places import place_of
+from engineers.shared.places import with_place
 from envtuning.errors import SpecError
 from envtuning.outcomes import Tally
 from envtuning.runs.log import RunLog
@@ -75,7 +75,7 @@ class Observers(Observer):
             try:
                 getattr(observer, event)(*arguments)
             except Exception as error:
-                self._warn(observer, f"{event} raised {type(error).__name__}: {error}{place_of(error)}")
+                self._warn(observer, f"{event} raised {with_place(error)}")
 
     def _warn(self, observer: Observer, said: str) -> None:
         if not any(observer is one for one in self.raised):

@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from engineers.shared.places import place_of
+from engineers.shared.places import with_place
 from envtuning.worlds.gym_cases import PATIENCE, TRAINING_SEEDS, digest
 from envtuning.worlds.gym_task import GymTask
 from envtuning.worlds.world import Cases, InfeasibleConfig, fingerprints_of
@@ -121,9 +121,7 @@ def make_envs(world: GymTask[Any], config: Any) -> dict[str, gym.Env]:
             try:
                 envs[name] = world.make(config, name)
             except Exception as error:  # a third party's environment may raise any error about its arguments
-                raise InfeasibleConfig(
-                    f"slice {name}: its environment cannot be made ({type(error).__name__}: {error}{place_of(error)})"
-                ) from error
+                raise InfeasibleConfig(f"slice {name}: its environment cannot be made ({with_place(error)})") from error
         if not envs:
             raise InfeasibleConfig("no slice has a share of the data: give at least one a share above 0")
         raise_unless_same_spaces(envs, spaces_of(next(iter(envs.values()))))

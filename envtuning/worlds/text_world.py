@@ -33,7 +33,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from engineers.model.replies import encodable, without_thoughts
-from engineers.shared.places import place_of
+from engineers.shared.places import with_place
 from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, apportioned, digest, draw_cases
 from envtuning.worlds.gym_task import FAILURES
@@ -167,9 +167,7 @@ class TextWorld(TalkWorld[Any]):
                 tried = "the right answer cannot be scored"
                 task.score(asked.answer, asked)
             except Exception as error:  # the functions are the user's own
-                raise InfeasibleConfig(
-                    f"slice {name}: {tried} ({type(error).__name__}: {error}{place_of(error)})"
-                ) from error
+                raise InfeasibleConfig(f"slice {name}: {tried} ({with_place(error)})") from error
 
     def score(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:
         return reward

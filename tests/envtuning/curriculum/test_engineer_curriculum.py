@@ -280,7 +280,7 @@ def test_an_edit_in_place_of_a_frozen_config_is_told_in_one_line():
 
     curriculum = EngineerCurriculum(Says(edits), Frozen(), every=10)
     curriculum.observe_many(["all"] * 10, [True] * 10)
-    with pytest.warns(UserWarning, match=r"the config is frozen: build another one, such as by model_copy\(update=…\)"):
+    with pytest.warns(UserWarning, match=r"a Frozen is frozen: build another one, such as by model_copy\(update=…\)"):
         curriculum.next()
     assert "\n" not in curriculum.incidents[0].message
     assert "https" not in curriculum.incidents[0].message

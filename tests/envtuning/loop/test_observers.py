@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from envtuning import loop
 from envtuning.errors import SpecError
@@ -91,6 +92,22 @@ def test_what_an_observer_raises_is_told_once_and_changes_nothing(tmp_path):
     heard = Diary()
     loop.start(spec, tmp_path / "heard", heard)
     assert diary.heard == heard.heard
+
+
+class Settings(BaseModel, frozen=True):
+    project: str = "lakes"
+
+
+def test_pydantic_s_errors_are_told_in_one_line_without_calling_every_model_a_config():
+    class Renames(Observer):
+        def run_left(self) -> None:
+            Settings().project = "tools"
+
+    with pytest.warns(RuntimeWarning, match="a Settings is frozen: build another one") as told:
+        Observers([Renames()]).run_left()
+    (said,) = (str(one.message) for one in told)
+    assert "\n" not in said
+    assert "config" not in said
 
 
 @pytest.mark.parametrize("fault", [ConnectionError, KeyboardInterrupt])
