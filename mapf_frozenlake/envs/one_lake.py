@@ -67,8 +67,6 @@ class OneLake(TakesConfigs):
     @property
     def instance(self) -> Instance:
         """The board of the running episode, with its least makespan if that is certified."""
-        if not self.batch.active.any():
-            raise LakeError("no episode has begun: call reset first")
         return self.batch.instance(0)
 
     def snapshot(self, actions: NDArray | None = None) -> Snapshot:

@@ -163,6 +163,8 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     def render(self) -> str:  # type: ignore[override]
         if self.render_mode is None:
             raise LakeError("render_mode=None: make the env with render_mode='ansi' to render")
+        if self.instance is None:
+            raise LakeError("render before reset: there is no episode to show; call reset first")
         return ansi(self.batch.snapshot(0))
 
     def _judge_plan(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:

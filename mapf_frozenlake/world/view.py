@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import FAILURE_OF_EVENT, MAX_SIZE, FailureKind, Instance
 from mapf_frozenlake.world.move import HOLE
 from mapf_frozenlake.world.snapshot import Snapshot
@@ -172,6 +173,8 @@ class LakeView:
     def instance(self, env: int = 0) -> Instance:
         """The instance of the env's current episode, with its least makespan if that is certified."""
         count = int(self._state.episode["num_agents"][env])
+        if count == 0:
+            raise LakeError("no episode has begun: call reset first")
         makespan = int(self._state.episode["makespan"][env])
         return Instance(
             holes=self.holes(env),

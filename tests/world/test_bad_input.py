@@ -163,9 +163,10 @@ def test_cells_are_whole_numbers_on_the_board(starts, says: str) -> None:
         Instance(holes=np.zeros((3, 3), bool), starts=starts, goals=[(1, 1)])
 
 
-def test_rendering_before_reset() -> None:
+@pytest.mark.parametrize("name", [ID, "MAPFFrozenLakeText-v0"])
+def test_rendering_before_reset(name: str) -> None:
     with pytest.raises(LakeError, match=r"render before reset: .* call reset first"):
-        gym.make(ID, render_mode="ansi").render()
+        gym.make(name, render_mode="ansi").render()
 
 
 def test_rendering_needs_a_mode() -> None:

@@ -245,6 +245,7 @@ def test_in_pettingzoo_the_agents_shrink_as_they_arrive() -> None:
     _, rewards, terminated, _, infos = env.step({"agent_1": 2})
     assert (env.agents, rewards, terminated) == ([], {"agent_1": 1.0}, {"agent_1": True})
     assert infos["agent_1"]["success"] is True
+    assert env.instance == board, "the episode's board is known until the next one begins"
 
 
 def test_an_agent_may_enter_the_goal_of_one_that_has_left() -> None:

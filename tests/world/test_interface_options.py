@@ -163,6 +163,8 @@ def test_positions_goals_and_the_instance_are_public() -> None:
     envs = gym.make_vec(ID, num_envs=2, size=5, num_agents=3)
     with pytest.raises(LakeError, match="call reset first"):
         _ = env.unwrapped.instance
+    with pytest.raises(LakeError, match="call reset first"):
+        _ = envs.unwrapped.instances
     for one in (env, parallel, envs):
         one.reset(seed=7)
     instance = env.unwrapped.instance
