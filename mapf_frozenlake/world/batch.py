@@ -22,7 +22,7 @@ from mapf_frozenlake.world.episode import Rules
 from mapf_frozenlake.world.given import as_actions, as_mask, as_seeds, raise_unless_counts, raise_unless_one_of
 from mapf_frozenlake.world.layers import LAYERS, OBSERVATIONS, ObservationName
 from mapf_frozenlake.world.layout import DTYPES, EgoLayout, agent_shape, checked_window
-from mapf_frozenlake.world.state import FAR, NOWHERE, OVER, UNBORN, make_state
+from mapf_frozenlake.world.state import FAR, FRESH, NOWHERE, OVER, UNBORN, make_state
 from mapf_frozenlake.world.table import table_of_boards, table_of_state
 from mapf_frozenlake.world.turns import ALONE, Unowned, share, unowned
 from mapf_frozenlake.world.view import LakeView
@@ -337,6 +337,10 @@ class LakeBatch(LakeView):
         self._begin(finished)
 
     def _refuse_action(self, actions: NDArray[np.int64], index: int) -> NoReturn:
+        """The step has not happened: the envs that it began anew are over again, and begin the same episode in the next step."""
+        begun = self._fields["status"] == FRESH
+        self._fields["status"][begun] = OVER
+        self._fields["number"][begun] -= 1
         self._over = int(self.finished.sum())
         env, agent = divmod(index, self.max_agents)
         raise LakeError(

@@ -120,6 +120,21 @@ def test_step_after_the_end() -> None:
         env.step(np.full(2, 4))
 
 
+def test_a_refused_step_begins_no_episode() -> None:
+    """The next one does, and says that these agents did not move."""
+    waits = np.full(4, 4)
+    envs, twin = (mfl.parallel_vec_env(2, size=4, num_agents=2, horizon=2) for _ in range(2))
+    for one in (envs, twin):
+        one.reset(seed=0)
+        one.step(waits), one.step(waits)
+    with pytest.raises(LakeError, match="action 9 of agent 0 in env 1"):
+        envs.step(np.array([4, 4, 9, 4]))
+    for moved in (False, True):
+        ours, theirs = envs.step(waits), twin.step(waits)
+        assert ours[4]["moved"].all() == moved
+        np.testing.assert_equal(ours, theirs)
+
+
 def test_reset_options() -> None:
     env = gym.make(ID, size=4, num_agents=2)
     with pytest.raises(LakeError, match="unknown reset option 'lake': known are instance, config"):
