@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable, outcome
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import Choose, Sizes, as_config, as_instance, given_among, options_from
+from mapf_frozenlake.envs.options import Sizes, as_config, as_instance, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
@@ -44,7 +44,7 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
                    ``hint_strength`` (1); each replaces the config's
     spaces         ``observation`` ("ego", "grid", "compact" or "pogema"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
                    of "ego" and "pogema" also ``window``; of "ego" ``hints``
-    the pool       ``pool_size`` (16,384), ``certify``, ``exclude`` (held-out boards), ``choose`` (the rows for the envs that begin)
+    the pool       ``pool_size`` (16,384), ``certify``, ``exclude`` (held-out boards)
     speed          ``num_threads`` (1) step a large batch; None: one per core
     """
 
@@ -86,7 +86,6 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
         pool_size: int | None = None,
         certify: Certificate | None = None,
         exclude: Any = None,
-        choose: Choose | None = None,
         num_threads: int | None = 1,
         **unknown: Any,
     ) -> None:

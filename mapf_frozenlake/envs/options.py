@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from mapf_frozenlake.config import RULES, LakeConfig, Slice
@@ -30,7 +29,6 @@ DEFAULTS: dict[str, Any] = dict.fromkeys(KNOWN) | {
     "num_threads": 1,
 }
 Sizes = int | tuple[int, int]  # a square's side; rows and columns
-Choose = Callable[[NDArray], NDArray]  # rows of the pool for the envs that begin
 ELSEWHERE = {  # other environments' names -> our names
     "map_name": "size",
     "n_agents": "num_agents",

@@ -16,7 +16,7 @@ from mapf_frozenlake.envs.controller import outcome
 from mapf_frozenlake.envs.global_state import compact_space, compact_state
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import Choose, Sizes, given_among, options_from
+from mapf_frozenlake.envs.options import Sizes, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
@@ -90,7 +90,6 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         pool_size: int | None = None,
         certify: Certificate | None = None,
         exclude: Any = None,
-        choose: Choose | None = None,
         num_threads: int | None = 1,
         **unknown: Any,
     ) -> None:

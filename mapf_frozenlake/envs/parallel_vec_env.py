@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER
 from mapf_frozenlake.envs.one_lake import TakesConfigs
-from mapf_frozenlake.envs.options import Choose, Sizes, given_among
+from mapf_frozenlake.envs.options import Sizes, given_among
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
@@ -85,7 +85,6 @@ class MAPFFrozenLakeAgentsVectorEnv(TakesConfigs, VectorEnv[NDArray, NDArray, ND
         pool_size: int | None = None,
         certify: Certificate | None = None,
         exclude: Any = None,
-        choose: Choose | None = None,
         num_threads: int | None = 1,
         **unknown: Any,
     ) -> None:

@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import Choose, Sizes, given_among, raise_unless_known
+from mapf_frozenlake.envs.options import Sizes, given_among, raise_unless_known
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError, UnknownArgument
@@ -86,7 +86,6 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         pool_size: int | None = None,
         certify: Certificate | None = None,
         exclude: Any = None,
-        choose: Choose | None = None,
         num_threads: int | None = 1,
         **unknown: Any,
     ) -> None:

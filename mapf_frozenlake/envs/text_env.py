@@ -15,7 +15,7 @@ from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, TurnE
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable, outcome
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import Choose, Sizes, as_config, given_among, options_from
+from mapf_frozenlake.envs.options import Sizes, as_config, given_among, options_from
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.judge import judge
 from mapf_frozenlake.map_families import MapFamily
@@ -99,7 +99,6 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         pool_size: int | None = None,
         certify: Certificate | None = None,
         exclude: Any = None,
-        choose: Choose | None = None,
         num_threads: int | None = 1,
         **unknown: Any,
     ) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable
-from mapf_frozenlake.envs.options import Choose, Sizes, given_among
+from mapf_frozenlake.envs.options import Sizes, given_among
 from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv, StateName
 from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
@@ -67,7 +67,6 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         pool_size: int | None = None,
         certify: Certificate | None = None,
         exclude: Any = None,
-        choose: Choose | None = None,
         num_threads: int | None = 1,
         **unknown: Any,
     ) -> None:

@@ -15,7 +15,7 @@ from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.lending import Lending
 from mapf_frozenlake.envs.one_lake import TakesConfigs
-from mapf_frozenlake.envs.options import Choose, Sizes, given_among, options_from
+from mapf_frozenlake.envs.options import Sizes, given_among, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
@@ -83,7 +83,6 @@ class MAPFFrozenLakeVectorEnv(TakesConfigs, Recordable, VectorEnv[NDArray, NDArr
         pool_size: int | None = None,
         certify: Certificate | None = None,
         exclude: Any = None,
-        choose: Choose | None = None,
         num_threads: int | None = 1,
         **unknown: Any,
     ) -> None:

@@ -81,6 +81,7 @@ def test_an_argument_that_equals_a_default_still_replaces_the_configs(name) -> N
         ({"max_steps": 50}, "did you mean horizon=50?"),
         ({"hole_ration": 0.1}, "did you mean hole_ratio=0.1?"),
         ({"frameskip": 4}, "known are config"),
+        ({"choose": len}, "known are config"),
     ],
 )
 def test_an_unknown_argument_is_both_errors_and_names_the_known_one(given, hint) -> None:
