@@ -88,7 +88,7 @@ def evaluate(
     prompt       makes a text policy's prompt from an instance
     batch_size   prompts for each call of a text policy, which then returns a list of replies
     max_workers  number of threads that ask a solver or text policy
-    config       the rules of a neural policy's episodes (horizon, hints); its sizes and agents do not matter
+    config       the rules of a neural policy's episodes (horizon, hints), with ``on_goal="wait"``; its sizes and agents do not matter
     resume       a file that keeps the answers: these are not asked again; with a neural policy give a ``name``, too
     settings     other settings that affect the answers, as JSON: a ``resume`` file that was begun with others is refused
     progress     called with (number of answers, number of instances) after each answer, and at the start if some were kept
@@ -116,6 +116,11 @@ def evaluate(
     if max_workers < 1 or (batch_size is not None and batch_size < 1):
         raise LakeError(f"max_workers={max_workers}, batch_size={batch_size}: give at least 1")
     if form == "neural":
+        if config is not None and config.on_goal != "wait":
+            raise LakeError(
+                f"on_goal={config.on_goal!r} in config: the plans on a suite are judged by on_goal='wait'; leave it out, or evaluate on a "
+                "PathProtocol with this on_goal"
+            )
         if resume is not None and name is None:
             raise LakeError(
                 "resume= with a network needs name=, for instance its checkpoint's: without it, another network's answers would be reused"

@@ -419,6 +419,12 @@ def test_bad_arguments(suite, kwargs, message):
         mfl.evaluate(Recorder(), suite, **kwargs)
 
 
+@pytest.mark.parametrize("mode", ["finish", "next"])
+def test_a_network_is_not_played_by_other_goals_than_it_is_judged_by(suite, mode):
+    with pytest.raises(LakeError, match=f"on_goal='{mode}' in config: .* leave it out, or evaluate on a PathProtocol"):
+        mfl.evaluate(Waits(), suite, config=mfl.LakeConfig(on_goal=mode))
+
+
 def test_an_empty_suite(suite):
     with pytest.raises(LakeError, match="the suite is empty"):
         mfl.evaluate(solve, suite[:0])
