@@ -22,6 +22,7 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import NUM_ACTIONS, Action, Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.batch import LakeBatch
+from mapf_frozenlake.world.given import as_actions
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.layout import space_of
 from mapf_frozenlake.world.rewards import RewardFunction
@@ -161,7 +162,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
             )
         joint = np.full((1, self.batch.max_agents), Action.WAIT, np.int64)
         for agent, action in actions.items():
-            joint[0, self._slots[agent]] = action
+            joint[0, self._slots[agent]] = as_actions(action).item()
         _, rewards, terminated, truncated, events = self.batch.step(joint)
         live = {agent: self._slots[agent] for agent in self.agents}
         over = bool(terminated[0] or truncated[0])

@@ -14,6 +14,7 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable
 from mapf_frozenlake.envs.options import Sizes, given_among
 from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv, StateName
+from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.layers import ObservationName
@@ -87,8 +88,9 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         return self._in_order(observations), {}
 
     def step(self, action: Sequence[int]) -> tuple[Seen, Any, bool, bool, dict[str, Any]]:
-        moves = dict(zip(self._names, (int(one) for one in action), strict=True))
-        observations, rewards, terminated, truncated, infos = self.lake.step(moves)
+        if len(action) != self.n_agents:
+            raise LakeError(f"{len(action)} actions: give one for each of the {self.n_agents} agents")
+        observations, rewards, terminated, truncated, infos = self.lake.step(dict(zip(self._names, action)))
         info: dict[str, Any] = {name: value for name, value in infos[self._names[0]].items() if name != "event"}
         info["events"] = np.array([infos[name]["event"] for name in self._names], np.int8)
         paid = [rewards[name] for name in self._names]

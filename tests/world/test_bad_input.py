@@ -110,6 +110,21 @@ def test_parallel_forms() -> None:
         env.step({"agent_7": 0})
     with pytest.raises(LakeError, match="action 9 of agent 1"):
         env.step({"agent_1": 9})
+    for wrong in (1.7, "1", None):
+        with pytest.raises(LakeError, match=r"actions of type .*: give integers from 0 to 4"):
+            env.step({"agent_0": wrong, "agent_1": 4})
+    env.step({"agent_0": np.int8(1), "agent_1": np.array([4])})
+    env.step({})
+
+
+def test_a_tuple_has_an_action_for_each_agent() -> None:
+    env = gym.make("MAPFFrozenLakeTuple-v0", size=4, num_agents=2)
+    env.reset(seed=0)
+    with pytest.raises(LakeError, match="1 actions: give one for each of the 2 agents"):
+        env.step((1,))
+    with pytest.raises(LakeError, match="actions of type float64: give integers"):
+        env.step((1.7, 4))
+    env.step(np.array([1, 4]))
 
 
 def test_step_after_the_end() -> None:
