@@ -104,6 +104,8 @@ class StudySpec(BaseModel):
 
     @model_validator(mode="after")
     def _names_its_arms(self) -> StudySpec:
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds {', '.join(map(str, self.seeds))}: give none twice")
         for name in self.arms:
             if name.startswith(FIRST_STAGE):
                 raise ValueError(

@@ -122,7 +122,7 @@ STUDY = {
     "wrong",
     [
         {"seeds": []}, {"arms": {}}, {"name": "a b"}, {"name": ""}, {"beyond_per_slice": 0}, {"test_seed": -1},
-        {"test_seed": 2**63}, {"seeds": [-1]}, {"seeds": [2**63]}, {"arms": {"first-stage-only": {"engineer": {"name": "rules"}}}}, {"remarks": ""}, {"trivial": ["fixed"]}, {"searched": ["fixed"]}, {"added_later": {"fixed": ""}},
+        {"test_seed": 2**63}, {"seeds": [-1]}, {"seeds": [2**63]}, {"seeds": [1, 2, 1]}, {"arms": {"first-stage-only": {"engineer": {"name": "rules"}}}}, {"remarks": ""}, {"trivial": ["fixed"]}, {"searched": ["fixed"]}, {"added_later": {"fixed": ""}},
         {"arms": {"rules": {"engineer": {"name": "rules"}, "start": "anywhere"}}},
         {"arms": {"rules": {"engineer": {"name": "rules"}, "remarks": ""}}},
     ],
