@@ -25,7 +25,7 @@ class TextEnvironment(Environment[TextAction, TextObservation, TextState]):
     """``reset(seed=…, **fields)`` begins an episode by the config that has these fields, others as they are by default.
 
     So the client sets the difficulty at each reset. With a seed, the episode is the first one of this seed in ``world.make_text_env(config)``.
-    Without a seed, episodes of one config follow each other in a sequence that no other session has.
+    Without a seed, episodes of one config follow each other in a sequence: the last seed's or, if none was given, one that no other session has.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True

@@ -105,7 +105,7 @@ def plan_of(trace: Any) -> Plan:
 
 
 def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
-    """Counts of steps in which an agent stood still off its goal, of collisions, and of avoided collisions.
+    """Counts of steps in which an agent chose to wait off its goal, of collisions, and of avoided collisions.
 
     A collision is avoided in a step in which the agents' shortest ways would have collided, and no agent collided.
     """
