@@ -2,6 +2,8 @@
 
 import gc
 import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium as gym
 import pytest
@@ -178,6 +180,36 @@ def test_nothing_leaks_from_one_episode_to_the_next(v4):
     Toolbox(v4, counting).run(read_call("square_root(number=2, precision=50)"))
     Toolbox(v4, counting).run(read_call("logarithm(value=2, base=10, precision=50)"))
     assert (decimal.getcontext().prec, mpmath.mp.dps) == precision
+
+
+@pytest.fixture
+def often_switched():
+    """Threads take turns at nearly every instruction."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("often_switched")
+def test_episodes_in_threads_share_no_precision_and_leave_no_filter_of_warnings(v4):
+    """As in a server of OpenEnv, where each session has a thread."""
+    import warnings
+
+    import mpmath
+
+    task = next(task for task in load_tasks(v4, "base") if "MathAPI" in task.classes)
+    before = mpmath.mp.dps, list(warnings.filters)
+
+    def results(precision):
+        box = Toolbox(v4, task)
+        call = f"logarithm(value=7, base=3, precision={precision})"
+        return {box.run(read_call(call)).text for _ in range(1_000)}
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(results, (5, 20, 40, 60)))
+    assert list(map(len, found)) == [1, 1, 1, 1]
+    assert (mpmath.mp.dps, list(warnings.filters)) == before
 
 
 # Enters a folder that was removed, and doubles the paths in it: ``root`` does not show them.

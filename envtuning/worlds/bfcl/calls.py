@@ -11,6 +11,7 @@ import ast
 import json
 import math
 import re
+import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ MAX_DIGITS = 4_000  # of a number; Python itself refuses to print more than 4,30
 
 _TOO_DEEP = f"brackets are nested too deeply: at most {MAX_DEPTH}"
 LITERALS = (str, int, float, bool, type(None))
+_WARNINGS = threading.Lock()  # their filters are the process's: two threads would restore each other's
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def _is_name(text: Any) -> bool:
 
 def _read_python(body: str) -> list[Call]:
     try:
-        with warnings.catch_warnings():
+        with _WARNINGS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in the agent's texts
             tree = ast.parse(body.strip(), mode="eval").body
     except SyntaxError as error:

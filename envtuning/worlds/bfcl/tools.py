@@ -10,6 +10,7 @@ import copy
 import decimal
 import inspect
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from envtuning.worlds.bfcl.tasks import Task
 # Attributes that the long-context scenario fills with the module's own dicts. They are copied; otherwise a booking in one episode
 # would be charged to a card in the next.
 SHARED_BY_THE_PACKAGE = {"TravelAPI": ("credit_card_list", "booking_record")}
+
+_PRECISION = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -137,8 +140,8 @@ def _message(error: Exception) -> str:
 
 @contextmanager
 def _own_precision() -> Iterator[None]:
-    """The maths tool sets the precision of decimal and mpmath for the whole process: it is restored afterwards."""
+    """The maths tool sets the precision of decimal and mpmath for the whole process: it is restored before another thread's call."""
     import mpmath
 
-    with decimal.localcontext(), mpmath.workdps(mpmath.mp.dps):
+    with _PRECISION, decimal.localcontext(), mpmath.workdps(mpmath.mp.dps):
         yield
