@@ -27,7 +27,7 @@ def text_of(holes: BoolGrid, starts: Cells, goals: Cells, facts: Mapping[str, An
 
 
 def fields_of(given: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an instance from the JSON of ``text_of``, text or parsed; other input raises ``LakeError``."""
+    """The fields of an instance from the JSON of ``text_of``, text or parsed, for ``Instance`` to check; other input raises ``LakeError``."""
     content = _parsed(given)
     missing = [name for name in REQUIRED if name not in content]
     unknown = sorted(set(content) - {*REQUIRED, *FACTS})
@@ -42,7 +42,6 @@ def fields_of(given: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
     if len({len(row) for row in board}) > 1:
         raise LakeError(f"board={board!r:.80}: make all rows equally long")
     facts = {name: content.get(name) for name in FACTS}
-    _raise_on_wrong_facts(facts)
     holes = np.array([[letter == HOLE for letter in row] for row in board])
     return {"holes": holes, "starts": content["starts"], "goals": content["goals"], **facts}
 
@@ -59,15 +58,22 @@ def _parsed(given: str | bytes | Mapping[str, Any]) -> Mapping[str, Any]:
     return content
 
 
-def _raise_on_wrong_facts(facts: Mapping[str, Any]) -> None:
-    makespan = facts["makespan"]
-    if makespan is not None and not (type(makespan) is int and 0 <= makespan < 2**31):
+def checked_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts in JSON's types, from those or NumPy's; others raise ``LakeError``."""
+    makespan, wait = facts["makespan"], facts["needs_wait"]
+    is_whole = isinstance(makespan, int | np.integer) and not isinstance(makespan, bool)
+    if makespan is not None and not (is_whole and 0 <= makespan < 2**31):
         raise LakeError(f"makespan={makespan!r}: give a whole number, 0 or more, or null")
-    if facts["needs_wait"] not in (None, True, False) or isinstance(facts["needs_wait"], float):
-        raise LakeError(f"needs_wait={facts['needs_wait']!r}: give true, false or null")
+    if not isinstance(wait, bool | np.bool_ | None):
+        raise LakeError(f"needs_wait={wait!r}: give true, false or null")
     if facts["certificate"] not in (None, *get_args(Certificate)):
         raise LakeError(
             f"certificate={facts['certificate']!r}: give one of {', '.join(get_args(Certificate))}, or null"
         )
     if not isinstance(facts["sample_id"], str | None):
         raise LakeError(f"sample_id={facts['sample_id']!r}: give a string or null")
+    known = {
+        "makespan": None if makespan is None else int(makespan),
+        "needs_wait": None if wait is None else bool(wait),
+    }
+    return dict(facts) | known

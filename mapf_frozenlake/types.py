@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -73,10 +73,17 @@ class Instance:
     sample_id: str | None = None
 
     def __post_init__(self) -> None:
+        facts = {name: getattr(self, name) for name in instance_json.FACTS}
+        for name, value in instance_json.checked_facts(facts).items():
+            object.__setattr__(self, name, value)
         object.__setattr__(self, "holes", _frozen(self.holes, np.bool_))
         object.__setattr__(self, "starts", _frozen(_whole("starts", self.starts), np.int16))
         object.__setattr__(self, "goals", _frozen(_whole("goals", self.goals), np.int16))
         self._raise_on_broken_rules()
+
+    def __reduce__(self) -> tuple[type[Instance], tuple[Any, ...]]:
+        """A copy is checked and immutable, too: NumPy forgets of a pickled array that it must not be written."""
+        return type(self), tuple(getattr(self, one.name) for one in fields(self))
 
     def _raise_on_broken_rules(self) -> None:
         holes, starts, goals = self.holes, self.starts, self.goals
@@ -160,7 +167,10 @@ def _whole(name: str, cells: object) -> NDArray:
 
 
 def _frozen(array: object, dtype: type[np.generic]) -> NDArray:
-    copy = np.array(array, dtype=dtype, order="C")
+    try:
+        copy = np.array(array, dtype=dtype, order="C")
+    except ValueError:
+        raise LakeError(f"holes={array!r:.80}: make all rows equally long") from None
     copy.setflags(write=False)
     return copy
 

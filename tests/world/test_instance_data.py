@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import dataclasses
+import pickle
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -50,6 +53,39 @@ def bare() -> mfl.Instance:
 def test_other_json_is_one_sentence(text: str, message: str) -> None:
     with pytest.raises(LakeError, match=message):
         mfl.Instance.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("fact", "message"),
+    [
+        ({"makespan": -3}, "makespan=-3: give a whole number"),
+        ({"makespan": True}, "makespan=True: give a whole number"),
+        ({"makespan": 2.0}, r"makespan=2\.0: give a whole number"),
+        ({"needs_wait": 1}, "needs_wait=1: give true, false or null"),
+        ({"certificate": "sure"}, "certificate='sure': give one of"),
+        ({"holes": [[0, 0], [0]]}, "holes=.*: make all rows equally long"),
+    ],
+)
+def test_every_instance_is_checked_not_only_one_from_json(fact, message: str) -> None:
+    with pytest.raises(LakeError, match=message):
+        dataclasses.replace(bare(), **fact)
+
+
+def test_facts_may_be_numpys() -> None:
+    solved = mfl.solve_batch([bare()])
+    instance = dataclasses.replace(bare(), makespan=solved.makespan[0], needs_wait=np.bool_(False))
+    assert mfl.Instance.from_json(instance.to_json()).makespan == 2
+    assert instance.needs_wait is False
+
+
+@pytest.mark.parametrize("copy_of", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_is_immutable_too(copy_of) -> None:
+    instance = copy_of(SUITE[0])
+    assert instance == SUITE[0]
+    assert instance.sample_id == SUITE[0].sample_id
+    for array in (instance.holes, instance.starts, instance.goals):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 1
 
 
 @given(
