@@ -15,6 +15,7 @@ from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, BoolGrid, Cells, Instance
 
 MOVINGAI_ICE = ".GS"
 MOVINGAI_HOLES = "@OTW"
+MOST_DIGITS = 9  # of a number in a file; Python refuses to read thousands of digits
 
 
 def from_desc(desc: str | Sequence[str]) -> Instance:
@@ -168,10 +169,10 @@ def _tasks(
         raise LakeError(f"num_agents={num_agents}: {scen_path} has {len(tasks)} tasks; ask for 1 to {len(tasks)}")
     starts, goals = [], []
     for number, fields in tasks[:num_agents]:
-        if len(fields) < 9 or not all(field.isdecimal() for field in fields[2:8]):
+        if len(fields) < 9 or not all(map(_is_count, fields[2:8])):
             raise LakeError(
                 f"{scen_path}: line {number} has {len(fields)} fields: expected bucket, map, width, height, start x, start y, "
-                f"goal x, goal y, length"
+                f"goal x, goal y, length, with whole numbers from width to goal y"
             )
         width, height, start_col, start_row, goal_col, goal_row = (int(field) for field in fields[2:8])
         if (height, width) != holes.shape:
@@ -237,6 +238,10 @@ def _read(path: str | Path) -> str:
 
 
 def _count(path: str | Path, name: str, text: str) -> int:
-    if not text.strip().isdecimal():
-        raise LakeError(f"{path}: {name} is {text.strip()!r}: write a whole number")
+    if not _is_count(text.strip()):
+        raise LakeError(f"{path}: {name} is {text.strip()!r:.40}: write a whole number of at most {MOST_DIGITS} digits")
     return int(text)
+
+
+def _is_count(text: str) -> bool:
+    return text.isdecimal() and len(text) <= MOST_DIGITS
