@@ -118,13 +118,13 @@ class MAPFFrozenLakeAgentsVectorEnv(TakesConfigs, VectorEnv[NDArray, NDArray, ND
         """
         rest = dict(options or {})
         if rest.get("reset_mask") is not None:
-            rest["reset_mask"] = np.asarray(rest["reset_mask"]).reshape(self.num_lakes, self.num_agents).any(axis=1)
+            rest["reset_mask"] = self._by_lake("reset_mask", rest["reset_mask"]).any(axis=1)
         observation, _ = self._lakes.reset(seed=seed, options=rest)
         moved = np.ones(self.num_envs, np.bool_)
         return self._rows(observation), {"active": self.batch.active.reshape(-1), "moved": moved}
 
     def step(self, actions: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray, dict[str, Any]]:
-        joint = np.asarray(actions).reshape(self.num_lakes, self.num_agents)
+        joint = self._by_lake("actions", actions)
         moved = ~self.batch.finished
         observation, _, terminated, truncated, info = self._lakes.step(joint)
         rows = self._info_rows(info) | {
@@ -138,6 +138,14 @@ class MAPFFrozenLakeAgentsVectorEnv(TakesConfigs, VectorEnv[NDArray, NDArray, ND
             np.repeat(truncated, self.num_agents),
             rows,
         )
+
+    def _by_lake(self, name: str, rows: Any) -> NDArray:
+        given = np.asarray(rows)
+        if given.size != self.num_envs:
+            raise LakeError(
+                f"{name} of shape {given.shape}: give ({self.num_envs},), one for each agent slot of each lake"
+            )
+        return given.reshape(self.num_lakes, self.num_agents)
 
     def _rows(self, by_lake: NDArray) -> NDArray:
         return by_lake.reshape(self.num_envs, *by_lake.shape[2:])

@@ -22,6 +22,7 @@ from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.map_families import MapFamily
 from mapf_frozenlake.types import Certificate, Collisions, Instance, OnGoal
 from mapf_frozenlake.world.batch import Autoreset, LakeBatch
+from mapf_frozenlake.world.given import as_mask
 from mapf_frozenlake.world.layers import ObservationName
 from mapf_frozenlake.world.rewards import RewardFunction
 
@@ -134,7 +135,9 @@ class MAPFFrozenLakeVectorEnv(TakesConfigs, Recordable, VectorEnv[NDArray, NDArr
         if len(seed) != self.num_envs:
             raise LakeError(f"{len(seed)} seeds: give one for each of the {self.num_envs} envs")
         given = np.array([one is not None for one in seed])
-        self.batch.seed([0 if one is None else one for one in seed], given if mask is None else given & mask)
+        self.batch.seed(
+            [0 if one is None else one for one in seed], given if mask is None else given & as_mask(mask, self.num_envs)
+        )
 
     def step(self, actions: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray, dict[str, Any]]:
         batch = self.batch

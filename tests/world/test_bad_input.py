@@ -166,6 +166,14 @@ def test_masks_and_seeds_of_the_wrong_shape() -> None:
     envs = gym.make_vec(ID, num_envs=3, size=4, num_agents=2)
     with pytest.raises(LakeError, match=r"mask of bool\(2,\): give bool\(3,\)"):
         envs.reset(options={"reset_mask": np.ones(2, bool)})
+    with pytest.raises(LakeError, match=r"mask of bool\(2,\): give bool\(3,\)"):
+        envs.reset(seed=[1, 2, 3], options={"reset_mask": np.ones(2, bool)})
+    agents = mfl.parallel_vec_env(3, size=4, num_agents=2)
+    with pytest.raises(LakeError, match=r"reset_mask of shape \(3,\): give \(6,\), one for each agent slot"):
+        agents.reset(options={"reset_mask": np.ones(3, bool)})
+    agents.reset(seed=0)
+    with pytest.raises(LakeError, match=r"actions of shape \(3,\): give \(6,\), one for each agent slot"):
+        agents.step(np.zeros(3, int))
     with pytest.raises(LakeError, match="2 seeds: give one for each of the 3 envs"):
         envs.reset(seed=[1, 2])
 
