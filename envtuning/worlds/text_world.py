@@ -137,6 +137,7 @@ class TextWorld(TalkWorld[Any]):
         self.tasks = dict(tasks)
         self._blind: dict[tuple[str, str], float] = {}  # by task and knobs
         self.config_type = config_of(self.tasks)
+        failures = about.pop("failures", {})
         general = About(
             name=name,
             environment=environment,
@@ -152,7 +153,7 @@ class TextWorld(TalkWorld[Any]):
             unit="samples",
             score_in_words=in_words({name: task.score for name, task in self.tasks.items()}),
         )
-        self.about = replace(general, **about)
+        self.about = replace(general, **about, failures={**general.failures, **failures})
 
     def check(self, config: Any) -> None:
         """Draws a question for every slice in use, and scores its right answer: the scorer's errors on replies are not told.

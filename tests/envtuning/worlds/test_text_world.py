@@ -164,6 +164,13 @@ def test_any_reply_is_read(reply):
     assert failure in (None, "wrong", "unreadable")
 
 
+def test_kinds_of_failure_that_are_given_join_those_that_a_text_world_has():
+    tasks = TextWorld(
+        "numbers", {"number": Task(Once, number)}, "Say the number.", failures={"wrong": "another number"}
+    )
+    assert tasks.about.failures == dict(one_task().about.failures) | {"wrong": "another number"}
+
+
 def test_a_long_whole_number_is_right_only_if_every_digit_is():
     right = Asked("?", "121932631112635269")
     assert nearness("121932631112635269.0", right) == nearness("121_932_631_112_635_269", right) == 1.0
