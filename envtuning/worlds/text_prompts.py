@@ -7,6 +7,7 @@ trainer = GRPOTrainer(model, train_dataset=prompts.dataset, reward_funcs=prompts
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
@@ -50,7 +51,7 @@ class TextPrompts:
         """Use this config from now on. Raises ``InfeasibleConfig``."""
         self.raise_unless_fits(config)
         self.version += config != self.config
-        self.config = config
+        self.config = deepcopy(config)  # the caller may change its own later
         self.blocks.cache_clear()
 
     def raise_unless_fits(self, config: Any) -> None:
@@ -58,7 +59,8 @@ class TextPrompts:
         self.world.check(config)
 
     def get_config(self) -> Any:
-        return self.config
+        """A copy of the config in force."""
+        return deepcopy(self.config)
 
     def rewards(
         self, completions: Sequence[Any], metadata: Sequence[Mapping[str, Any]], log_metric: Any = None, **columns: Any

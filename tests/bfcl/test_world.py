@@ -88,6 +88,14 @@ def test_no_training_reset_deals_a_held_out_task(world, config):
     assert not dealt & (validation.fingerprints() | test.fingerprints())
 
 
+def test_a_config_counts_as_it_was_when_it_was_set(world):
+    config = BFCLConfig(slices={"base": {}})
+    env = world.make_env(config)
+    config.slices["miss_func"] = config.slices.pop("base")
+    env.get_config().slices.clear()
+    assert env.reset(seed=1)[1]["slice"] == "base"
+
+
 def test_a_training_reset_for_no_task_in_particular_deals_one(world):
     env = world.make_env(BASE)
     dealt = {scenario_of(env.reset(options={"task": None})[1]["task"]) for _ in range(20)}

@@ -82,3 +82,14 @@ def test_five_reasoning_gym_tasks_under_a_user_s_own_trainer(tmp_path):
     assert set(curriculum.config.tasks) == set(TASKS)
     assert curriculum.stage == 1
     assert {row.name for row in curriculum.history[0].training_results} <= set(TASKS)
+
+
+def test_a_config_that_is_changed_in_place_counts_from_when_it_is_set():
+    config = world.config_type.model_validate({"tasks": {"copy": {}, "sort": {}}})
+    prompts = TextPrompts(world, config)
+    prompts.get_config().tasks.pop("copy")
+    del config.tasks["copy"]
+    assert set(prompts.get_config().tasks) == {"copy", "sort"}
+    assert {row["slice"] for row in prompts.dataset[:64]["metadata"]} == {"copy", "sort"}
+    prompts.set_config(config)
+    assert {(row["slice"], row["version"]) for row in prompts.dataset[:64]["metadata"]} == {("sort", 2)}

@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -229,12 +230,13 @@ class TrainingEnv(BFCLMultiTurnEnv):
 
     def set_config(self, config: BFCLConfig) -> None:
         """Use this config from the next reset on."""
+        config = deepcopy(config)  # the caller may change its own later
         self._pool = self._world.pool(config, self._seed, self._excluded)
         self._config = config
         self.settings |= settings_of(config)
 
     def get_config(self) -> BFCLConfig:
-        return self._config
+        return deepcopy(self._config)
 
     set_task, get_task = set_config, get_config  # RLlib's names
 
