@@ -100,6 +100,10 @@ class LakeWorld(World[LakeConfig, InstanceSet, LakeEpisode]):
             )
 
     def check_target(self, config: LakeConfig, form: Form) -> None:
+        if config.on_goal != "wait":
+            raise InfeasibleConfig(
+                f"the target has on_goal={config.on_goal!r}, but cases are judged by on_goal='wait': leave it out of the target"
+            )
         if config.is_slippery and form != "acts":
             raise InfeasibleConfig(
                 "the target has is_slippery=True, and on slippery ice a plan has no fixed outcome: validate on "

@@ -194,6 +194,12 @@ def test_a_target_that_slips_is_for_policies_that_act():
             LakeWorld().check_target(slippery, form)
 
 
+@pytest.mark.parametrize("form", ["acts", "plans", "replies"])
+def test_a_target_has_the_goals_that_cases_are_judged_by(form):
+    with pytest.raises(InfeasibleConfig, match="on_goal='finish', but cases are judged by on_goal='wait'"):
+        LakeWorld().check_target(TARGET.model_copy(update={"on_goal": "finish"}), form)
+
+
 def test_a_crowd_without_letters_is_refused_where_a_model_reads_letters():
     crowd = LakeConfig.single(8, 30)
     for form, style in (("acts", "paper"), ("plans", "paper"), ("replies", "coordinates")):
