@@ -22,6 +22,7 @@ from envtuning.runs.spec import RunSpec, SpecError, load_spec
 from envtuning.runs.state import Stage
 
 KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs", "trust")
+NEEDED = {"preset": "a preset's name or a run's file", "runs": "the folder for the trials' run folders"}
 
 
 def trainable(config: dict[str, Any]) -> None:
@@ -31,8 +32,8 @@ def trainable(config: dict[str, Any]) -> None:
     outlive the trials, and be the same after a restore. Optional: ``engineer``, ``seed``, ``stages`` (their number), ``trainee`` (a
     mapping of the trainee's options) and ``trust`` (as in ``load_spec``). A trial that is started again continues its run.
     """
-    folder = run_folder(config, tune.get_context().get_trial_id())
-    run = loop.start(spec_of(config), folder, _Reporter())
+    spec = spec_of(config)
+    run = loop.start(spec, run_folder(config, tune.get_context().get_trial_id()), _Reporter())
     tune.report(_results(run, run.state.done[-1]))  # a restored trial may have nothing left to do
 
 
@@ -41,6 +42,9 @@ def spec_of(config: dict[str, Any]) -> RunSpec:
     unknown = sorted(set(config) - set(KEYS))
     if unknown:
         raise SpecError(f"unknown key {unknown[0]!r} in the search space: known are {', '.join(KEYS)}")
+    for needed, what in NEEDED.items():
+        if needed not in config:
+            raise SpecError(f"the search space has no {needed!r}: give {what}")
     given: dict[str, Any] = {"seed": int(config["seed"])} if "seed" in config else {}
     given |= {f"trainee.options.{name}": value for name, value in config.get("trainee", {}).items()}
     spec = load_spec(config["preset"], changes=given, trust=config.get("trust", ()))

@@ -44,6 +44,10 @@ def test_a_seed_that_no_run_can_have_is_refused(seed):
 def test_unknown_key_is_refused():
     with pytest.raises(SpecError, match="'seeds'"):
         search.spec_of({"preset": "scripted", "seeds": 3, "runs": "x"})
+    with pytest.raises(SpecError, match="the search space has no 'runs': give the folder"):
+        search.spec_of({"preset": "scripted"})
+    with pytest.raises(SpecError, match="the search space has no 'preset': give a preset's name"):
+        search.spec_of({"runs": "x"})
 
 
 def test_the_last_report_is_of_the_stage_that_the_run_ended_with(tmp_path, monkeypatch):
