@@ -225,6 +225,10 @@ def gain(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"arm": name, "by seed": gains, "over seeds": asdict(t_mean(gains))}
 
 
+def gains_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [gain(name, rows) for name in ARMS if any(row["arm"] == name for row in rows)]
+
+
 def task_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Each task after the shared updates and at the end of each arm, in %, with an interval over the questions of all seeds, as the page has it."""
     arms = [name for name in ARMS if any(row["arm"] == name for row in rows)]
@@ -273,13 +277,7 @@ def figures_of(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         }
         for row in rows
     ]
-    played = [name for name in ARMS if any(row["arm"] == name for row in rows)]
-    return {
-        "rows": list(rows),
-        "means": means,
-        "gains": [gain(name, rows) for name in played],
-        "contrasts": contrasts_of(rows),
-    }
+    return {"rows": list(rows), "means": means, "gains": gains_of(rows), "contrasts": contrasts_of(rows)}
 
 
 def main() -> None:
@@ -320,8 +318,13 @@ def main() -> None:
     }
     figures |= figures_of(rows)
     if given.beside is not None:
-        figures |= {"beside": given.beside, "contrasts beside it": contrasts_of(rows_beside(given.beside, rows))}
-    for one in figures.get("contrasts beside it", figures["contrasts"]):
+        rows = rows_beside(given.beside, rows)
+        figures |= {
+            "beside": given.beside,
+            "gains beside it": gains_of(rows),
+            "contrasts beside it": contrasts_of(rows),
+        }
+    for one in contrasts_of(rows):
         print(one)
     if not given.no_record:
         print(record(given.name, figures))
