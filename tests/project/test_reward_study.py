@@ -413,12 +413,18 @@ def test_the_page_has_each_task_of_the_real_model():
 
 def test_what_the_page_says_of_a_real_model_is_stored():
     figures = json.loads((RESULTS / "real_skills.json").read_text(encoding="utf-8"))["figures"]
-    primary = figures["contrasts"][0]
-    assert (primary["arms"], primary["tasks"]) == ("rising - even with refill", "between")
-    one, two, three = (f"{100 * seed:+.1f}" for seed in primary["by seed"])
-    assert (
-        f"ends {one}, {two} and {three} points from even draws with refill: {in_points(primary['over seeds'])}" in PAGE
-    )
+    more = json.loads((RESULTS / "real_skills_more.json").read_text(encoding="utf-8"))["figures"]
+    primary, over_all = more["contrasts beside it"][:2]
+    assert (primary["arms"], primary["tasks"], over_all["tasks"]) == ("rising - even with refill", "between", "all")
+    assert primary["by seed"][:3] == figures["contrasts"][0]["by seed"]
+    *most, last = (f"{100 * seed:+.1f}" for seed in primary["by seed"])
+    told = f"ends {', '.join(most)} and {last} points from even draws with refill: {in_points(primary['over seeds'])}"
+    assert told in PAGE
+    assert f"Over all tasks it is {in_points(over_all['over seeds'])}." in PAGE
+    assert max(primary["half of the interval over questions, by seed"]) == pytest.approx(0.10, abs=0.001)
+    refilled, ours = (one["over seeds"] for one in more["gains beside it"][:2])
+    assert f"even draws with refill gain {in_points(refilled)} points and `rising` {in_points(ours)}" in PAGE
+    assert min(refilled["low"], ours["low"]) > 0  # "does learn by reward"
     means = {
         arm: [np.mean([100 * row["all"][when] for row in figures["means"] if row["arm"] == arm]) for when in ("before", "end")]
         for arm in ("even with refill", "even", "rising", "learnability", "hindsight")
@@ -432,13 +438,16 @@ def test_what_the_page_says_of_a_real_model_is_stored():
         assert gains[arm]["over seeds"]["low"] < 0  # "do not show that an arm learns"
     of = {arm: [row for row in figures["rows"] if row["arm"] == arm] for arm in means}
     made = {arm: sorted(row["updates"] for row in rows) for arm, rows in of.items()}
-    assert "refill makes {}, {} or {} updates, and the others 40".format(*made["even with refill"]) in PAGE
+    of_more = [row for row in more["rows"] if row["arm"] == "even with refill"]
+    refills = [*made["even with refill"], *(row["updates"] for row in of_more)]
+    assert f"refill makes {min(refills)} to {max(refills)} updates, and the others 40" in PAGE
     assert made["even"] == made["rising"] == made["learnability"] == made["hindsight"] == [40] * 3
     replies = {arm: sorted(row["replies"] for row in rows) for arm, rows in of.items()}
-    least, _, most = replies["even with refill"]
+    refills = [*replies["even with refill"], *(row["replies"] for row in of_more)]
+    least, most = min(refills), max(refills)
     assert f"refill has {least:,} to {most:,} replies, and the others have {replies['even'][0]:,}" in PAGE
     assert {count for arm in made if arm != "even with refill" for count in replies[arm]} == {2578}
-    assert {row["before"]["parity"] for row in figures["rows"]} == {0.5}
+    assert {row["before"]["parity"] for row in figures["rows"] + more["rows"]} == {0.5}
     of_pair = {(one["arms"], one["tasks"]): one for one in figures["contrasts"]}
     plain = of_pair["rising - even", "between"]
     rule = of_pair["learnability - even", "between"]
@@ -447,7 +456,8 @@ def test_what_the_page_says_of_a_real_model_is_stored():
     assert f"the questions alone give ±{100 * np.sqrt(np.sum(np.square(halves))) / len(halves):.1f}" in PAGE
     assert f"ends only {in_points(of_pair['hindsight - even', 'all']['over seeds'])} points" in PAGE
     assert len(of_pair) == 2 + 8  # the one asked for, and "eight exploratory differences"
-    assert f"From plain even draws it ends {in_points(plain['over seeds'])} points" in PAGE
+    on_all = of_pair["rising - even", "all"]["over seeds"]
+    assert f"it ends {in_points(plain['over seeds'])} points, and over all tasks {in_points(on_all)}" in PAGE
     assert all(end > before for before, end in means.values()), "the model learns in every arm"
     papers = (RESULTS.parents[1] / "docs" / "papers.md").read_text(encoding="utf-8")
     assert f"`rising` ends {in_points(primary['over seeds'])} points from even draws with refill" in papers
