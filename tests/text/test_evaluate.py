@@ -234,13 +234,16 @@ class TestResume:
 
     def test_answers_on_their_way_when_a_question_fails_are_kept(self, suite, tmp_path):
         """They may have been paid for."""
-        path, recorder, paid, fails = tmp_path / "answers.jsonl", Recorder(), [], threading.Event()
+        path, recorder, paid = tmp_path / "answers.jsonl", Recorder(), []
+        on_its_way, fails = threading.Event(), threading.Event()
 
         def policy(prompt):
             if prompt == prompts[5]:
+                on_its_way.wait(5)
                 fails.set()
                 raise ConnectionError
             if prompt in prompts[6:9]:
+                on_its_way.set()
                 fails.wait(5)
                 time.sleep(0.02)  # the failure is heard first
             paid.append(prompt)
