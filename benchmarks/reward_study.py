@@ -89,10 +89,15 @@ class Arm(NamedTuple):
     yoked: bool = False
     rate: float = 1.0  # times the family's
     kl: float = 0.0  # weight of the KL term
+    often: int = 1  # times as many decisions
 
     @property
     def family(self) -> Family:
         return FAMILY.model_copy(update={"rate": self.rate * FAMILY.rate})
+
+    @property
+    def decisions(self) -> int:
+        return self.often * STAGES
 
 
 EVEN, EVEN_REFILL, RISING = "even draws", "even draws, refill", "rising"
@@ -135,7 +140,7 @@ def played(task: tuple[Arm, Start]) -> list[Point]:
     """The tests of a run."""
     torch.set_num_threads(1)
     arm, start = task
-    return points_of(arm, Learner(arm.family, start, STAGES, refill=arm.refill, kl=arm.kl))
+    return points_of(arm, Learner(arm.family, start, arm.decisions, refill=arm.refill, kl=arm.kl))
 
 
 def points_of(arm: Arm, learner: Learner, reader: Curriculum | None = None) -> list[Point]:
@@ -158,7 +163,7 @@ def run(
     seen = list[Shown]()
     while not over(learner):
         shares = next_shares(knowing, reader, learner)
-        seen.extend(halves(stage(learner, shares, after)))
+        seen.extend(halves(stage(learner, shares, STAGE // arm.often, after)))
         learner.session.stage += 1
         if reader is not None:
             for number in (len(seen) - 2, len(seen) - 1):
@@ -172,7 +177,7 @@ def over(learner: Learner) -> bool:
 
 
 def paper_of(arm: Arm, start: Start) -> Paper:
-    return Paper(engineer=arm.by, family=arm.family, root=start.root, training=start.training, decisions=STAGES)
+    return Paper(engineer=arm.by, family=arm.family, root=start.root, training=start.training, decisions=arm.decisions)
 
 
 def next_shares(knowing: Shares | None, reader: Curriculum | None, learner: Learner) -> Floats:
@@ -182,10 +187,10 @@ def next_shares(knowing: Shares | None, reader: Curriculum | None, learner: Lear
     return np.array(list(shares_in(reader.config).values()))
 
 
-def stage(learner: Learner, shares: Floats, after: Callable[[], object]) -> Shown:
-    """Updates with these shares until the next decision is due, or the run ends."""
+def stage(learner: Learner, shares: Floats, replies: int, after: Callable[[], object]) -> Shown:
+    """Updates with these shares until the next decision is due, after so many replies, or the run ends."""
     begun, parts = learner.replies, list[Shown]()
-    while learner.replies < begun + STAGE and not over(learner):
+    while learner.replies < begun + replies and not over(learner):
         before = learner.replies
         parts.append(learner.update(shares))
         if learner.updates in TESTED or learner.replies // EACH > before // EACH:
@@ -199,7 +204,7 @@ def reading(arm: Arm, start: Start) -> Told:
     if not arm.yoked:
         return plainly("scores", tasks, rng)
     donor, free = Start(start.root + AWAY, start.training), arm._replace(yoked=False)
-    learner = Learner(arm.family, donor, STAGES, refill=arm.refill, kl=arm.kl)
+    learner = Learner(arm.family, donor, arm.decisions, refill=arm.refill, kl=arm.kl)
     shown = run(free, learner, reading(free, donor), after=lambda: None)
     return as_of_others(rates_of([shown], FAMILY.tasks), tasks, rng)
 
@@ -400,15 +405,15 @@ def control_lines(tables: Mapping[str, Any]) -> list[str]:
     return told
 
 
-def runs_of(roots: Sequence[int], seeds: Sequence[int], jobs: int, kept: Path) -> Runs:
+def runs_of(roots: Sequence[int], seeds: Sequence[int], jobs: int, kept: Path, arms: Mapping[str, Arm] = ARMS) -> Runs:
     """The first seed of all roots comes first, root by root."""
     starts = [Start(root, seed) for seed in seeds for root in roots]
-    tasks = {key_of(arm, start): (arm, start) for start in starts for arm in ARMS.values()}
+    tasks = {key_of(arm, start): (arm, start) for start in starts for arm in arms.values()}
     made = kept_or_made(kept, tasks, played, jobs)
     kinds = {root: tasks_of(FAMILY, root).kind for root in roots}
     return {
         name: [[Run(made[key_of(arm, Start(root, seed))], kinds[root]) for seed in seeds] for root in roots]
-        for name, arm in ARMS.items()
+        for name, arm in arms.items()
     }
 
 

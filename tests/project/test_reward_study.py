@@ -168,7 +168,14 @@ def test_the_kl_term_keeps_a_policy_near_the_one_at_the_start():
 
 @pytest.mark.parametrize(
     "arm",
-    [Arm("even", refill=True), Arm("p(1-p)", rate=3), Arm("rising", yoked=True), Arm("oracle"), Arm("even", kl=0.02)],
+    [
+        Arm("even", refill=True),
+        Arm("p(1-p)", rate=3),
+        Arm("rising", yoked=True),
+        Arm("oracle"),
+        Arm("even", kl=0.02),
+        Arm("rising", often=2),
+    ],
     ids=str,
 )
 def test_a_run_is_tested_wherever_a_table_reads_it(arm, monkeypatch):
@@ -183,6 +190,16 @@ def test_a_run_is_tested_wherever_a_table_reads_it(arm, monkeypatch):
     for one in points:
         assert one["trained"] <= one["replies"] == sum(one["drawn"])
         assert len(one["success"]) == SMALL.tasks
+
+
+@pytest.mark.parametrize(("often", "asked"), [(1, 3), (2, 6)])
+def test_an_arm_that_is_asked_more_often_has_shorter_stages(often, asked, monkeypatch):
+    for name, value in (("FAMILY", SMALL), ("STAGES", 3), ("STAGE", 64), ("LAST", 192), ("TESTED", (2, 4))):
+        monkeypatch.setattr(reward_study, name, value)
+    arm, start = Arm("rising", often=often), Start(0)
+    learner = Learner(arm.family, start, arm.decisions, refill=False)
+    shown = reward_study.run(arm, learner, reward_study.reading(arm, start), lambda: None)
+    assert len(shown) == 2 * asked  # the halves of each stage
 
 
 def test_what_a_kill_cut_off_is_made_again_and_nothing_else(tmp_path):
