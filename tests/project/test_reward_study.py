@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -303,8 +304,17 @@ PAGE = " ".join((RESULTS.parents[1] / "docs" / "reward.md").read_text(encoding="
 
 
 def test_the_page_has_the_stored_tables():
-    for place in ("184320 replies", "92160 replies", "360 updates"):
+    for place in ("184320 replies", "92160 replies"):
         assert " ".join(lines(STORED["tables"][place], STORED["reached"])) in PAGE
+    updates, half = STORED["tables"]["360 updates"], STORED["tables"]["92160 replies"]
+    shown = {
+        arm: row for arm, row in updates.items() if "refill" in arm or arm in (EVEN, "learnability", RISING, "oracle")
+    }
+    assert " ".join(lines(shown, STORED["reached"])) in PAGE
+    for arm in updates.keys() - shown.keys():  # "they are those of the table above"
+        assert [updates[arm][name] for name in reward_study.MEASURES] == [
+            half[arm][name] for name in reward_study.MEASURES
+        ]
 
 
 def less(gain: dict[str, float]) -> dict[str, float]:
@@ -417,6 +427,33 @@ def test_the_page_has_what_reading_is_worth_to_every_reader():
             held = gain(arm + HELD, arm, replies)
             assert held["low"] < 0 < held["high"]
             assert abs(held["mean"]) < 0.01
+
+
+def test_the_page_has_what_asking_more_often_gains():
+    first, again = (
+        json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["figures"]["differences"]
+        for name in ("reward_often", "reward_often_again")
+    )
+    half, end = f"{reward_study.BUDGET} replies", f"{reward_study.LAST} replies"
+    often, seldom = f"{RISING}, every 5 updates - {RISING}", f"{RISING}, every 20 updates - {RISING}"
+    from_even = f"{RISING}, every 5 updates - {EVEN}"
+
+    def told(figures: dict[str, Any], place: str, pair: str) -> str:
+        return in_points(figures[place][pair]["all"])
+
+    assert f"it ends {told(first, half, often)} points above `rising` asked after every 60" in PAGE
+    assert (
+        f"gains nothing ({told(first, half, seldom)}), we trained these two and even draws once more: {told(again, half, often)}."
+        in PAGE
+    )
+    assert f"the difference is {told(first, end, often)} and {told(again, end, often)}." in PAGE
+    halves, ends = ([told(one, place, from_even) for one in (first, again)] for place in (half, end))
+    assert f"after every 5 ends {' and '.join(halves)} points half-way, and {' and '.join(ends)} at the end" in PAGE
+    assert (
+        f"deciding after every 5: {told(first, half, 'learnability, every 5 updates - learnability')} half-way" in PAGE
+    )
+    assert min(one[half][often]["all"]["low"] for one in (first, again)) > 0
+    assert min(one[end][from_even]["all"]["low"] for one in (first, again)) > 0  # "keeps a point or two at the end"
 
 
 def test_the_page_has_each_task_of_the_real_model():
