@@ -6,8 +6,8 @@ process of its own, one thread. FOLDER is made by `envtuning weights`.
 - ours: the trainee as it is;
 - every prompt: TRL's own step, which reads the prompt with each reply;
 - without amx: ours, told to compute without the processor's matrix units;
-- in float32: ours, with weights in float32, for processors that only emulate bfloat16. ``--arms "ours,in float32" --name grpo_speed_avx2``
-  was measured on such a one.
+- in float32: ours, with weights in float32, for processors that only emulate bfloat16. ``--arms "in float32" --updates 3 --name
+  grpo_speed_avx2`` was measured on such a one.
 """
 
 from __future__ import annotations

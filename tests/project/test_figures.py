@@ -548,6 +548,7 @@ def an_update(figures: Figures) -> str:
 REAL_MODEL = [
     Claim(LANGUAGE, "grpo_speed", an_update),
     Claim(LANGUAGE, "grpo_speed", lambda f: f"20 updates of {f['arms']['ours']['median']:.1f} s of CPU"),
+    Claim(LANGUAGE, "grpo_speed_avx2", lambda f: "takes {median:.0f} s of CPU and {peak_gb:.1f} GB".format(**f["arms"]["in float32"])),
     Claim(LANGUAGE, "grpo_speed", lambda f: "The two slowest took {:.1f} and {:.1f} s".format(*sorted(f["arms"]["ours"]["seconds"])[-2:])),
     Claim(LANGUAGE, "small_skills", lambda f: f"took {sum(f['cpu minutes'].values()):.1f} CPU minutes. Its first 15 updates took {4 * sum(f['cpu minutes'][f'stage {at}'] for at in range(3)):.1f} s each"),
     *(Claim(LANGUAGE, "small_skills", lambda f, task=task: skill(f, task)) for task in SKILLS),
