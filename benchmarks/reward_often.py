@@ -13,7 +13,8 @@ Primary: success over all 24 tasks half-way, at 92,160 replies: ``rising`` after
 interval. The same at the end, for the lacking tasks, and for the others is reported beside it. Runs are kept with those of the study.
 
 Added after the results: the primary pair and even draws, with another training of every root (``--again``, stored as ``reward_often_again``). Every 20
-updates had gained nothing, so a gain of every 5 could have been chance.
+updates had gained nothing, so a gain of every 5 could have been chance. And the control (``--yoked``, stored as ``reward_often_yoked``): ``rising``
+after every 5 updates, told the rates of a run on another root.
 """
 
 from __future__ import annotations
@@ -23,7 +24,20 @@ from typing import Any
 from benchmarks._command import arguments_of, command, errors_in_one_sentence, record_if_asked
 from benchmarks._points import in_points
 from benchmarks.exam_rules import compared
-from benchmarks.reward_study import ARMS, BUDGET, EVEN, KEPT, LAST, MEASURES, RISING, ROOTS, Runs, by_root, runs_of
+from benchmarks.reward_study import (
+    ARMS,
+    BUDGET,
+    EVEN,
+    KEPT,
+    LAST,
+    MEASURES,
+    RISING,
+    ROOTS,
+    YOKED,
+    Runs,
+    by_root,
+    runs_of,
+)
 
 RULE = "learnability"
 EACH_20, EACH_5 = ", every 20 updates", ", every 5 updates"
@@ -31,6 +45,7 @@ ASKED = {name: ARMS[name] for name in (EVEN, RULE, RISING)} | {
     RISING + EACH_20: ARMS[RISING]._replace(often=3),
     RISING + EACH_5: ARMS[RISING]._replace(often=12),
     RULE + EACH_5: ARMS[RULE]._replace(often=12),
+    RISING + YOKED + EACH_5: ARMS[RISING + YOKED]._replace(often=12),
 }
 PAIRS = [
     (RISING + EACH_5, RISING),
@@ -39,8 +54,11 @@ PAIRS = [
     (RISING + EACH_5, RULE + EACH_5),
     (RISING + EACH_5, EVEN),
     (RULE + EACH_5, EVEN),
+    (RISING + EACH_5, RISING + YOKED + EACH_5),
+    (RISING + YOKED + EACH_5, EVEN),
 ]
 AGAIN = (EVEN, RISING, RISING + EACH_5)
+CONTROL = (EVEN, RISING + EACH_5, RISING + YOKED + EACH_5)
 
 
 def figures_of(runs: Runs) -> dict[str, Any]:
@@ -70,11 +88,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (2)")
     parser.add_argument("--roots", type=int, default=len(ROOTS), help=f"the first so many ({len(ROOTS)})")
     parser.add_argument("--again", action="store_true", help="three of the arms, with another training of every root")
+    parser.add_argument("--yoked", action="store_true", help="the control, beside two of the arms")
     arguments = arguments_of(parser)
-    arms = {name: ASKED[name] for name in AGAIN} if arguments.again else ASKED
-    seed, name = (1, "reward_often_again") if arguments.again else (0, "reward_often")
+    name, seed, arms = "reward_often", 0, tuple(arm for arm in ASKED if YOKED not in arm)
+    if arguments.again:
+        name, seed, arms = "reward_often_again", 1, AGAIN
+    if arguments.yoked:
+        name, arms = "reward_often_yoked", CONTROL
+    asked = {arm: ASKED[arm] for arm in arms}
     with errors_in_one_sentence():
-        figures = figures_of(runs_of(ROOTS[: arguments.roots], (seed,), arguments.jobs, KEPT / "runs.jsonl", arms))
+        figures = figures_of(runs_of(ROOTS[: arguments.roots], (seed,), arguments.jobs, KEPT / "runs.jsonl", asked))
         for place, pairs in figures["differences"].items():
             for pair, of in pairs.items():
                 print(f"{place}, {pair}: {in_points(of['all'])}; lacking {in_points(of['lacking'])}", flush=True)
