@@ -452,6 +452,14 @@ def test_the_page_has_what_asking_more_often_gains():
     assert (
         f"deciding after every 5: {told(first, half, 'learnability, every 5 updates - learnability')} half-way" in PAGE
     )
+    yoked = json.loads((RESULTS / "reward_often_yoked.json").read_text(encoding="utf-8"))["figures"]["differences"]
+    control = f"{RISING}{YOKED}, every 5 updates"
+    worth, left = (
+        [told(yoked, place, pair) for place in (half, end)]
+        for pair in (f"{RISING}, every 5 updates - {control}", f"{control} - {EVEN}")
+    )
+    assert f"Its own rates are worth {worth[0]} points to `rising` asked so often, and {worth[1]} at the end" in PAGE
+    assert f"told another run's, it ends {' and '.join(left)} from even draws" in PAGE
     assert min(one[half][often]["all"]["low"] for one in (first, again)) > 0
     assert min(one[end][from_even]["all"]["low"] for one in (first, again)) > 0  # "keeps a point or two at the end"
 
