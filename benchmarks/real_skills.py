@@ -225,13 +225,17 @@ def gain(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"arm": name, "by seed": gains, "over seeds": asdict(t_mean(gains))}
 
 
+def arms_in(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return [name for name in ARMS if any(row["arm"] == name for row in rows)]
+
+
 def gains_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [gain(name, rows) for name in ARMS if any(row["arm"] == name for row in rows)]
+    return [gain(name, rows) for name in arms_in(rows)]
 
 
 def task_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Each task after the shared updates and at the end of each arm, in %, with an interval over the questions of all seeds, as the page has it."""
-    arms = [name for name in ARMS if any(row["arm"] == name for row in rows)]
+    arms = arms_in(rows)
     ends = [("before", [row for row in rows if row["arm"] == arms[0]])]
     ends += [("end", [row for row in rows if row["arm"] == name]) for name in arms]
     told = []
@@ -259,7 +263,10 @@ def contrasts_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def rows_beside(name: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The stored rows of other seeds. A run that stands in both is refused: its seed would count twice."""
-    stored = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["figures"]["rows"]
+    file = RESULTS / f"{name}.json"
+    if not file.exists():
+        raise SystemExit(f"--beside {name}: there is no {file.name} in benchmarks/results")
+    stored = json.loads(file.read_text(encoding="utf-8"))["figures"]["rows"]
     if twice := {(row["arm"], row["seed"]) for row in stored} & {(row["arm"], row["seed"]) for row in rows}:
         arm, seed = min(twice)
         raise SystemExit(
@@ -303,6 +310,8 @@ def main() -> None:
         raise_unless_committed()
     seeds = range(given.first, given.first + given.seeds)
     changes = parse_settings(given.set)
+    if given.beside is not None:  # refused before hours of training
+        rows_beside(given.beside, [{"arm": name, "seed": seed} for name in arms for seed in seeds])
     for name in arms:
         for seed in seeds:
             if time.process_time() < 60 * given.minutes:

@@ -57,8 +57,11 @@ PAIRS = [
     (RISING + EACH_5, RISING + YOKED + EACH_5),
     (RISING + YOKED + EACH_5, EVEN),
 ]
-AGAIN = (EVEN, RISING, RISING + EACH_5)
-CONTROL = (EVEN, RISING + EACH_5, RISING + YOKED + EACH_5)
+SITTINGS = {  # by the name of the stored figures: the training of each root, and the arms
+    "reward_often": (0, [arm for arm in ASKED if YOKED not in arm]),
+    "reward_often_again": (1, [EVEN, RISING, RISING + EACH_5]),
+    "reward_often_yoked": (0, [EVEN, RISING + EACH_5, RISING + YOKED + EACH_5]),
+}
 
 
 def figures_of(runs: Runs) -> dict[str, Any]:
@@ -87,21 +90,21 @@ def main() -> None:
     parser = command(__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (2)")
     parser.add_argument("--roots", type=int, default=len(ROOTS), help=f"the first so many ({len(ROOTS)})")
-    parser.add_argument("--again", action="store_true", help="three of the arms, with another training of every root")
-    parser.add_argument("--yoked", action="store_true", help="the control, beside two of the arms")
+    parser.set_defaults(name="reward_often")
+    other, named = parser.add_mutually_exclusive_group(), {"action": "store_const", "dest": "name"}
+    other.add_argument(
+        "--again", **named, const="reward_often_again", help="three arms, with another training of every root"
+    )
+    other.add_argument("--yoked", **named, const="reward_often_yoked", help="the control, beside two of the arms")
     arguments = arguments_of(parser)
-    name, seed, arms = "reward_often", 0, tuple(arm for arm in ASKED if YOKED not in arm)
-    if arguments.again:
-        name, seed, arms = "reward_often_again", 1, AGAIN
-    if arguments.yoked:
-        name, arms = "reward_often_yoked", CONTROL
+    seed, arms = SITTINGS[arguments.name]
     asked = {arm: ASKED[arm] for arm in arms}
     with errors_in_one_sentence():
         figures = figures_of(runs_of(ROOTS[: arguments.roots], (seed,), arguments.jobs, KEPT / "runs.jsonl", asked))
         for place, pairs in figures["differences"].items():
             for pair, of in pairs.items():
                 print(f"{place}, {pair}: {in_points(of['all'])}; lacking {in_points(of['lacking'])}", flush=True)
-    record_if_asked(arguments, name, figures | {"roots": arguments.roots})
+    record_if_asked(arguments, arguments.name, figures | {"roots": arguments.roots})
 
 
 if __name__ == "__main__":

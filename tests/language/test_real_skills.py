@@ -134,6 +134,21 @@ def test_stored_seeds_join_in_the_contrasts_and_none_counts_twice(tmp_path, monk
         real_skills.rows_beside("earlier", [*pairs[2]])
 
 
+@pytest.mark.parametrize(
+    ("beside", "said"), [("none", "there is no none.json"), ("earlier", "it has seed 0 of 'rising', too")]
+)
+def test_stored_seeds_that_cannot_join_are_refused_before_anything_is_trained(tmp_path, monkeypatch, beside, said):
+    monkeypatch.chdir(tmp_path)  # where its runs would be
+    rows = [{"arm": "rising", "seed": 0}]
+    (tmp_path / "earlier.json").write_text(json.dumps({"figures": {"rows": rows}}), encoding="utf-8")
+    monkeypatch.setattr(real_skills, "RESULTS", tmp_path)
+    words = ["--model", ".", "--no-record", "--seeds", "1", "--arms", "rising", "--beside", beside]
+    monkeypatch.setattr("sys.argv", ["real_skills", *words])
+    with pytest.raises(SystemExit, match=said):
+        real_skills.main()
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_metric_is_read_at_both_ends_of_a_run():
     lines = [{"entropy": float(at)} for at in range(12)]
     assert real_skills.first_and_last(lines, "entropy") == (2.0, 9.0)
