@@ -460,6 +460,21 @@ def test_the_page_has_what_asking_more_often_gains():
     )
     assert f"Its own rates are worth {worth[0]} points to `rising` asked so often, and {worth[1]} at the end" in PAGE
     assert f"told another run's, it ends {' and '.join(left)} from even draws" in PAGE
+    means = json.loads((RESULTS / "reward_often.json").read_text(encoding="utf-8"))["figures"]["means"]
+    tasks = json.loads((RESULTS / "reward_tasks.json").read_text(encoding="utf-8"))["figures"]["tables"]
+
+    def beyond(place: str, arm: str) -> str:
+        """What asking often gains over a simple arm of the study's, on the same roots and trainings."""
+        ours, its = means[place][f"{RISING}, every 5 updates"], tasks[place][arm]
+        found = compared(*(np.array(row["per_root"]) for row in (ours, its)))
+        assert found["low"] < 0 < found["high"]  # "do as well"
+        return in_points(found)
+
+    assert means[half][RISING]["per_root"] == tasks[half][RISING]["per_root"]  # the same runs
+    faster, held = beyond(half, EVEN + ", higher rate"), beyond(half, "learnability" + HELD)
+    assert f"from which it ends {faster}, and `learnability` with a KL term, {held};" in PAGE
+    ends = " and ".join(beyond(end, arm + HELD) for arm in ("learnability", RISING))
+    assert f"`learnability` and `rising` with a KL term and 60 updates, {ends}." in PAGE
     assert min(one[half][often]["all"]["low"] for one in (first, again)) > 0
     assert min(one[end][from_even]["all"]["low"] for one in (first, again)) > 0  # "keeps a point or two at the end"
 
