@@ -17,6 +17,11 @@ Three arms tell what more replies buy, and one more what the KL term does:
 - even for long: 120 updates after the shared ones, more than the paper's long stage has;
 - even for long with KL: the same with the KL term of the paper, 0.02.
 
+And one is a control:
+
+- even with shuffled rewards: even draws in which the rewards of a question are dealt anew among its replies. So as many groups have a
+  signal, as large a one, and it says nothing of a reply. What such updates gain is no learning by reward.
+
 The test has 24 held-out questions a task, greedy replies, after the shared updates and at the end (64 cost as much as the training on a CPU; on
 a GPU give ``--set suites.test_per_slice=64 --set trainee.options.reply_batch=384``). The primary outcome is the mean success over the tasks that lie between .05 and .6 after the shared updates; those below and above are told apart. The primary contrast is rising less even
 with refill, by seed. All arms skip groups without a signal, whose gradient is zero. The other contrasts are exploratory. The primary arms of all seeds are
@@ -26,6 +31,9 @@ interval is of the held-out questions alone.
 Seeds 0 to 2 have all of the first five arms, in bfloat16 (``real_skills``). Seeds 3 and later have the primary ones alone, on a processor without
 bfloat16: ``--first 3 --seeds 4 --arms "even with refill,rising" --set trainee.options.dtype=float32 --beside real_skills --name real_skills_more``. This was
 written when the first of them had begun and none had ended. The primary contrast is then that of all seeds; an arm is only compared within a seed.
+
+Seeds 5 and 6, and further ones as time allows, have the control as well, in float32: ``--first 5 --seeds 2 --arms "even with shuffled rewards"``. This was
+written before any of its runs began, while seeds 5 and 6 were in their shared updates. It is compared with both primary arms, over all tasks.
 """
 
 from __future__ import annotations
@@ -36,9 +44,12 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from benchmarks._record import RESULTS, raise_unless_committed, record
 from benchmarks.small_skills import TOKENS, weights_of
@@ -57,6 +68,7 @@ QUESTIONS = 24  # held out, of each task, where no change says otherwise
 ROSE, LESS = 0.1, 0.1  # what a task must gain in the even arm to be drawn in hindsight, and the share of all others
 MIDDLE = (0.05, 0.6)  # success after the shared updates, of the tasks of the primary outcome
 PRIMARY = ("rising", "even with refill")
+CONTROL = "even with shuffled rewards"
 SHARED_RUN = "shared"
 SIGNS = ("entropy", "grad_norm")  # of a collapse: the first vanishes while the second surges
 LEAST = {"suites.validation_per_slice": 1, "suites.test_per_slice": QUESTIONS, "suites.test_start": False}
@@ -70,6 +82,7 @@ class Arm:
     times: float = 1.0  # the replies of the other arms
     prompts: int = PROMPTS  # a batch
     kl: float = 0.0
+    reward: str | None = None  # a function in place of the world's reward
 
 
 ARMS = {
@@ -82,9 +95,23 @@ ARMS = {
     "even with sixteen prompts": Arm("fixed", prompts=16, times=2),
     "even for long": Arm("fixed", times=4),
     "even for long with KL": Arm("fixed", times=4, kl=0.02),
+    CONTROL: Arm("fixed", reward="benchmarks.real_skills:shuffled"),
 }
 MAIN = list(ARMS)[:5]
-OTHER_PAIRS = [("rising", "even with refill for as long"), ("even for long with KL", "even for long")]
+OTHER_PAIRS = [
+    ("rising", "even with refill for as long"),
+    ("even for long with KL", "even for long"),
+    *[(arm, CONTROL) for arm in PRIMARY],
+]
+
+
+def shuffled(
+    *, metadata: Sequence[Mapping[str, Any]], completion_ids: Sequence[list[int]], paid: Sequence[float], **columns: Any
+) -> list[float]:
+    """What the world pays for the replies to each question, dealt anew among these. The same replies are dealt alike."""
+    rng = np.random.default_rng([token for ids in completion_ids for token in ids])
+    questions = groupby(zip(metadata, paid, strict=True), key=lambda reply: reply[0]["case"])
+    return [reward for _, replies in questions for reward in rng.permutation([one for _, one in replies]).tolist()]
 
 
 def spec_of(
@@ -99,6 +126,8 @@ def spec_of(
         "trainee.options.grpo.beta": arm.kl,
         "trainee.options.grpo.per_device_train_batch_size": REPLIES * arm.prompts // PROMPTS,
     }
+    if arm.reward is not None:  # other arms keep the plan that they were begun with
+        of_arm["trainee.options.reward"] = arm.reward
     preset = load_spec(PRESET, changes=of_arm | LEAST | dict(changes or {}))
     first, *later = preset.stages
     after = later[0].model_copy(update={"budget": round(arm.times * UPDATES * REPLIES)})

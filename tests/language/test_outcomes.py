@@ -106,7 +106,7 @@ def test_another_function_pays_what_it_will():
     assert outcomes(
         ["a"], [{"slice": 3, "case": "a"}], [[END]], paid=[0.0], failure=["hole"], score=[0.0], extra=1
     ) == [5.0]
-    assert asked == {"extra": 1, "completions": ["a"], "ids": [[END]]}
+    assert asked == {"extra": 1, "completions": ["a"], "ids": [[END]], "paid": [0.0]}  # what the config would have paid
     assert outcomes.take().pays is pays
 
 

@@ -73,6 +73,43 @@ def test_arms_share_their_first_updates_and_unfinished_ones_are_in_no_table(mode
     assert len(read_transcript(tmp_path / "asked.jsonl")) >= 1
 
 
+def test_the_control_deals_each_question_s_rewards_among_its_replies():
+    rewards = [1.0, 0.0, 0.25, 0.0, 1.0, 1.0, 0.0, 0.5]
+    about = {
+        "metadata": [{"slice": "add", "case": case} for case in "aaaabbbb"],
+        "completion_ids": [[number, 2] for number in range(8)],
+        "paid": rewards,
+    }
+    dealt = real_skills.shuffled(completions=[], **about)
+    assert (sorted(dealt[:4]), sorted(dealt[4:])) == (sorted(rewards[:4]), sorted(rewards[4:]))
+    assert dealt == real_skills.shuffled(completions=[], **about)
+    often = [
+        real_skills.shuffled(**about | {"completion_ids": [[number, seed] for number in range(8)]})
+        for seed in range(400)
+    ]
+    assert [sum(some[at] for some in often) / 400 for at in (0, 1)] == [pytest.approx(1.25 / 4, abs=0.06)] * 2
+
+
+def test_the_control_trains_on_shuffled_rewards_and_counts_what_is_right(model, tmp_path, monkeypatch):
+    for name, value in {"SHARED": 1, "STAGES": 1, "UPDATES": 2}.items():
+        monkeypatch.setattr(real_skills, name, value)
+    monkeypatch.setattr(real_skills, "LEAST", real_skills.LEAST | {"suites.test_per_slice": 1})
+    dealt = []
+
+    def watched(**about):
+        dealt.append((about["paid"], paid := shuffled(**about)))
+        return paid
+
+    shuffled = real_skills.shuffled
+    monkeypatch.setattr(real_skills, "shuffled", watched)
+    real_skills.play(real_skills.CONTROL, 0, model, tmp_path)
+    ((name, _, run),) = real_skills.finished(tmp_path, [0])
+    assert name == real_skills.CONTROL
+    assert len(dealt) == 2  # the shared update is paid by the world
+    lines = [line for line in run.state.done[-1].metrics() if line["kind"] == "iteration"]
+    assert [line["reward"] for line in lines] == [pytest.approx(sum(paid) / len(paid)) for paid, _ in dealt]
+
+
 def test_an_arm_that_there_is_not_is_refused_before_anything_is_trained(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)  # where its runs would be
     words = ["--model", ".", "--no-record", "--arms", "rising, even for ever"]

@@ -128,7 +128,9 @@ class LanguageOptions(BaseModel):
         "alike, until every group of the batch has a signal. Their replies are charged. For conversations that the loop plays.",
     )
     reward: str | None = Field(
-        None, description="'package.module:function': a TRL reward function that replaces the config's reward."
+        None,
+        description="'package.module:function': a TRL reward function that replaces the config's reward, which it gets as `paid`, "
+        "one number for each reply.",
     )
     processes: int = Field(
         1, ge=1, description="1: train in this process. More: start this many workers by `accelerate launch`."

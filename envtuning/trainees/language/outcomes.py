@@ -47,7 +47,8 @@ class Outcomes:
             paid = [reward for reward, _ in judged]
             self.observe(metadata, failure, [verdict.score for _, verdict in judged], completion_ids)
         if self.pays is not None:
-            paid = self.pays(completions=completions, metadata=metadata, completion_ids=completion_ids, **columns)
+            about = columns | {"metadata": metadata, "completion_ids": completion_ids, "paid": paid}
+            paid = self.pays(completions=completions, **about)
         return list(paid)
 
     def observe(
