@@ -26,8 +26,9 @@ Seen = tuple[NDArray, ...]
 class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
     """``MAPFFrozenLakeTuple-v0``: ``Tuple`` spaces and a list of rewards; every slot is an agent, even an empty one.
 
-    Plays the same episodes as the PettingZoo interface with a fixed roster, and takes the same arguments. ``n_agents``, ``action_masks`` and
-    ``state`` are public; ``info`` has Gymnasium's outcome when the episode is over, and the events of every step.
+    Plays the same episodes as the PettingZoo interface with a fixed roster, and takes the same arguments but for ``fixed_roster`` and
+    ``action_mask``. ``n_agents``, ``action_masks`` and ``state`` are public; ``info`` has Gymnasium's outcome when the episode is over,
+    and the events of every step.
     """
 
     metadata: dict[str, Any] = dict(MAPFFrozenLakeParallelEnv.metadata)  # noqa: RUF012
@@ -73,6 +74,10 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
     ) -> None:
         given = given_among(locals())
         fixed = {"fixed_roster": True, "action_mask": None}
+        if refused := sorted(fixed.keys() & given.keys()):
+            raise LakeError(
+                f"{refused[0]}: every slot is an agent here, and action_masks() has the masks: leave it out"
+            )
         self.lake = MAPFFrozenLakeParallelEnv(render_mode, state=state, max_cycles=max_cycles, **given | fixed)
         self.render_mode = render_mode
         self._names = self.lake.possible_agents

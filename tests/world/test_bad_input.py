@@ -127,6 +127,12 @@ def test_a_tuple_has_an_action_for_each_agent() -> None:
     env.step(np.array([1, 4]))
 
 
+@pytest.mark.parametrize("argument", [{"fixed_roster": False}, {"action_mask": "info"}])
+def test_a_tuple_has_no_roster_or_mask_to_choose(argument: dict) -> None:
+    with pytest.raises(mfl.LakeError, match=f"{next(iter(argument))}: every slot is an agent here"):
+        gym.make("MAPFFrozenLakeTuple-v0", size=3, num_agents=2, **argument)
+
+
 def test_step_after_the_end() -> None:
     env = gym.make(ID, size=4, num_agents=2, horizon=1)
     env.reset(seed=0)
