@@ -146,7 +146,18 @@ def _column(
 def _info_of(infos: Mapping[str, Any], row: int) -> dict[str, Any]:
     """The info of one row."""
     return {
-        key: column[row]
+        key: _value_of(column, row)
         for key, column in infos.items()
         if not key.startswith("_") and (mask := infos.get(f"_{key}")) is not None and mask[row]
+    }
+
+
+def _value_of(column: Any, row: int) -> Any:
+    """The row's value. A mapping within an info has a column for each of its entries; where they have no masks, that of the mapping counts."""
+    if not isinstance(column, Mapping):
+        return column[row]
+    return {
+        key: _value_of(inner, row)
+        for key, inner in column.items()
+        if not str(key).startswith("_") and ((mask := column.get(f"_{key}")) is None or mask[row])
     }

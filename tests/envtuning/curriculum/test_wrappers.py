@@ -549,6 +549,39 @@ def test_columns_under_one_mask_say_what_they_say_under_masks_of_their_own(mask,
     assert told == heard
 
 
+class Nested(Rung):
+    """Its last info has a mapping, as Gymnasium's ``RecordEpisodeStatistics`` adds one."""
+
+    def step(self, action):
+        *rest, info = super().step(action)
+        return *rest, info | {"where": {"place": f"length {self.length}", 3: {}}} if info else info
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_slice_of_reads_what_an_info_has_within_a_mapping(mode):
+    told = []
+
+    class Hears(Ladder):
+        def observe(self, outcome):
+            told.append(outcome.slice)
+
+    envs = SyncVectorEnv([partial(Nested, 1), partial(Nested, 2)], autoreset_mode=mode)
+    envs = gym.wrappers.vector.RecordEpisodeStatistics(envs)
+
+    def slice_of(info):
+        counted = info.get("episode", {"l": "unknown"})  # where a copy is reset at once, its last info has none
+        return f"{info['where']['place']}, {counted['l']}"
+
+    envs = CurriculumVectorEnv(envs, Hears([0]), slice_of=slice_of)
+    envs.reset(seed=0)
+    *_, terminated, _, _ = envs.step(np.zeros(2, int))
+    if mode == AutoresetMode.DISABLED:
+        envs.reset(options={"reset_mask": terminated})
+    envs.step(np.zeros(2, int))
+    one, two = ("unknown", "unknown") if mode == AutoresetMode.SAME_STEP else (1, 2)
+    assert {f"length 1, {one}", f"length 2, {two}"} == set(told)
+
+
 @pytest.mark.parametrize(
     ("infos", "success"),
     [([{}, {}], False), ([{"success": True}, {}], False), ([{"success": True}, {"success": True}], True)],
