@@ -6,17 +6,27 @@ import re
 import shutil
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from envtuning.atomic import storage_errors
 from envtuning.worlds.registry import make_world
 
 COPIED = ("models.py", "client.py")  # a trainer needs these two and the package openenv
 TEMPLATES, ENDING = Path(__file__).with_name("folder"), ".tmpl"  # of all other files, with their fields in braces
-# What an image needs besides: extras, and what is done once while it is built.
+
+
+class Needs(NamedTuple):
+    """What an image needs besides."""
+
+    extras: str = "openenv"
+    prepared: str = "true"  # what is done once while it is built
+    packages: str = "curl"  # of Debian
+
+
 NEEDS = {
-    "lakes": ("openenv", "python -m mapf_frozenlake.warmup"),
-    "tools": ("openenv,bfcl", "python -m envtuning.worlds.bfcl install"),
+    "lakes": Needs(prepared="python -m mapf_frozenlake.warmup"),
+    "tools": Needs("openenv,bfcl", "python -m envtuning.worlds.bfcl install"),
+    "reasoning-gym": Needs("openenv,reasoning-gym", packages="curl gcc libc6-dev"),  # pycosat has no wheel
 }
 
 
@@ -24,9 +34,8 @@ def export(folder: Path, world: str = "lakes", options: dict[str, Any] | None = 
     """Write the folder, which must not exist yet; its name is the environment's."""
     name = re.sub(r"\W|^(?=\d)", "_", folder.resolve().name)  # it is a Python package's, too
     made = make_world(world, **options or {})
-    extras, prepared = NEEDS.get(world, ("openenv", "true"))
     said = {"name": name, "world": world, "options": options or {}, "version": version("mapf-frozenlake")}
-    said |= {"about": made.about.environment, "extras": extras, "prepared": prepared}
+    said |= {"about": made.about.environment, **NEEDS.get(world, Needs())._asdict()}
     with storage_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir()

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import mapf_frozenlake as mfl
 from envtuning.cli import app as command_line
 from envtuning.worlds.lakes.world import LakeWorld
+from envtuning.worlds.registry import make_world
 from tests.envtuning.gym_worlds import CorridorWorld
 from tests.lazily import needed
 
@@ -113,18 +114,28 @@ def test_a_world_without_words_is_refused(monkeypatch):
 
 
 def test_the_folder(tmp_path):
-    from envtuning.openenv.export import NEEDS
-
-    for world in NEEDS:
+    prepared = {"lakes": "RUN python -m mapf_frozenlake.warmup", "tools": "RUN python -m envtuning.worlds.bfcl install"}
+    for world, said in prepared.items():
         made = tmp_path / f"my-{world}"
         ran = CliRunner().invoke(command_line, ["openenv", "export", str(made), "--world", world])
         assert ran.exit_code == 0, ran.output
         assert yaml.safe_load((made / "openenv.yaml").read_text())["name"] == f"my_{world}"
         assert f"make_app('{world}', {{}}, name='my_{world}')" in (made / "server/app.py").read_text()
-        assert NEEDS[world][1] in (made / "Dockerfile").read_text()
+        assert said in (made / "Dockerfile").read_text()
     again = CliRunner().invoke(command_line, ["openenv", "export", str(made)])
     assert again.exit_code == 1
     assert "my-tools" in again.output
+
+
+def test_the_folder_of_reasoning_gym_has_its_extra_and_a_compiler(tmp_path, monkeypatch):
+    from envtuning.openenv import export
+
+    monkeypatch.setattr(
+        export, "make_world", lambda name: make_world("small-skills")
+    )  # the tests do without the package
+    made = export.export(tmp_path / "sums", "reasoning-gym")
+    assert "mapf-frozenlake[openenv,reasoning-gym]>=" in (made / "pyproject.toml").read_text()
+    assert "install -y --no-install-recommends curl gcc libc6-dev &&" in (made / "Dockerfile").read_text()
 
 
 @pytest.mark.slow
