@@ -28,7 +28,7 @@ class Most(TaskKnobs):
 
 
 def plain(answer: str) -> str:
-    """The answer's letters and digits: a small model adds points, quotes and signs."""
+    """The answer's letters and digits: a small model adds points, quotes and signs. So "1.5" is read as 15, which pays no more than "15"."""
     return "".join(sign for sign in answer if sign.isalnum())
 
 
