@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from engineers.knobs import Knob, KnobError, find_knobs
 
 Space = Mapping[str, tuple[float, float]]
-"""Other ranges than the fields' own, by a knob's pattern or its name: {"slices.*.hole_ratio": (0.1, 0.5)}."""
+"""Other ranges than the fields' own, by a knob's pattern or its name, which comes first: {"slices.*.hole_ratio": (0.1, 0.5)}."""
 
 
 def checked_space(space: Space | None) -> dict[str, tuple[float, float]]:
@@ -45,7 +45,7 @@ def range_of(knob: Knob, space: Space) -> tuple[float, float] | None:
 
     For an integer, from the first to the last whole number inside. Raises ``KnobError`` if there is none inside.
     """
-    low_high = space.get(knob.pattern) or space.get(knob.name) or knob.extra.get("space") or knob.bounds
+    low_high = space.get(knob.name) or space.get(knob.pattern) or knob.extra.get("space") or knob.bounds
     if low_high is None:
         return None
     low, high = float(low_high[0]), float(low_high[1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pydantic import BaseModel, Field
 
@@ -141,11 +143,17 @@ def test_digits_follow_the_range_that_a_knob_is_turned_within_and_its_ends_stay(
 
 def test_the_runs_space_comes_before_the_fields_own_and_that_before_its_bounds():
     own = knob(space=[0.2, 0.4])
-    assert range_of(own, {"menu.*.heat": (0.1, 0.9), "menu.soup.heat": (0.3, 0.5)}) == (0.1, 0.9)
+    assert range_of(own, {"menu.*.heat": (0.1, 0.9)}) == (0.1, 0.9)
     assert range_of(own, {"menu.soup.heat": (0.3, 0.5)}) == (0.3, 0.5)
     assert range_of(own, {"menu.stew.heat": (0.3, 0.5)}) == (0.2, 0.4)
     assert range_of(knob(), {}) == (0.0, 1.0)
     assert range_of(knob(schema={"type": "number", "minimum": 0}), {}) is None
+
+
+def test_a_range_of_one_knob_comes_before_that_of_all_like_it():
+    space = {"menu.*.heat": (0.1, 0.9), "menu.soup.heat": (0.3, 0.5)}
+    assert range_of(knob(), space) == (0.3, 0.5)
+    assert range_of(replace(knob(), path=("menu", "stew", "heat")), space) == (0.1, 0.9)
 
 
 def test_a_space_is_read_as_numbers_and_may_be_one_value():
