@@ -12,6 +12,8 @@ from envtuning.curriculum.curriculum import Config, Curriculum, Fits
 from envtuning.errors import RunError
 from envtuning.outcomes import Outcome
 
+ROUNDING = 1e-9  # relative: 0.55 * 100 is above 55
+
 
 class Ladder(Curriculum):
     """One rung up when ``threshold`` of the last ``window`` episodes succeeded.
@@ -55,7 +57,7 @@ class Ladder(Curriculum):
     def decide(self) -> Config | None:
         """The next rung's config if this one is mastered."""
         full = len(self._successes) == self._successes.maxlen
-        mastered = full and sum(self._successes) >= self.threshold * len(self._successes)
+        mastered = full and sum(self._successes) >= self.threshold * len(self._successes) * (1 - ROUNDING)
         if not mastered or self.rung + 1 == len(self.configs):
             return None
         self.rung += 1

@@ -273,19 +273,28 @@ def test_ladder_stays_without_success():
     assert env.unwrapped.length == 2
 
 
-@given(st.lists(st.booleans(), max_size=60), st.integers(1, 6), st.floats(0.1, 1.0))
-def test_ladder_climbs_exactly_when_the_window_is_full_and_good(successes, window, threshold):
-    ladder = Ladder(range(5), threshold=threshold, window=window)
+@given(st.lists(st.booleans(), max_size=60), st.integers(1, 6), st.integers(10, 100))
+def test_ladder_climbs_exactly_when_the_window_is_full_and_good(successes, window, percent):
+    ladder = Ladder(range(5), threshold=percent / 100, window=window)
     rung, since = 0, []
     for success in successes:
         since.append(success)
         recent = since[-window:]
-        climbs = rung < 4 and len(since) >= window and sum(recent) >= threshold * window
+        climbs = rung < 4 and len(since) >= window and 100 * sum(recent) >= percent * window
         ladder.observe(Outcome("all", success, float(success)))
         assert ladder.next() == (rung + 1 if climbs else None)
         if climbs:
             rung, since = rung + 1, []
         assert ladder.config == rung
+
+
+@pytest.mark.parametrize("percent", range(1, 101))
+def test_ladder_climbs_when_exactly_the_threshold_succeeded(percent):
+    for successes, climbs in ((percent, 1), (percent - 1, None)):
+        ladder = Ladder(range(2), threshold=percent / 100, window=100)
+        for episode in range(100):
+            ladder.observe(Outcome("all", episode < successes, 0.0))
+        assert ladder.next() == climbs
 
 
 @pytest.mark.parametrize("bad", [{"threshold": 0.0}, {"threshold": 1.5}, {"window": 0}])
