@@ -279,11 +279,19 @@ def _walk(
         if not wanted or wanted == ["*"]:
             yield from _leaf_knob(root, schema, data, path, pattern)
         return
-    head, rest = (wanted[0], wanted[1:]) if wanted else ("*", [])
     for key, child in children:
-        if head in ("*", key):
+        rest = _after(key, wanted)
+        if rest is not None:
             below, is_field = _below(root, schema, data, key)
             yield from _walk(root, below, child, (*path, key), (*pattern, key if is_field else "*"), rest)
+
+
+def _after(key: str, wanted: Sequence[str]) -> Sequence[str] | None:
+    """The rest of a path that begins with this key, which may have dots of its own; None if it begins otherwise."""
+    if not wanted or wanted[0] == "*":
+        return wanted[1:]
+    parts = key.split(".")
+    return wanted[len(parts) :] if parts == list(wanted[: len(parts)]) else None
 
 
 def _below(root: dict[str, Any], schema: dict[str, Any], data: Any, key: str) -> tuple[dict[str, Any], bool]:

@@ -141,6 +141,21 @@ def test_a_path_that_leads_nowhere_is_told_what_there_is(path, said):
     assert str(error.value).startswith(f"{path!r} names no knob of World: {said}")
 
 
+def test_a_key_may_have_dots_of_its_own():
+    class Calm(BaseModel):
+        speed: float = Field(3.0, ge=0, le=20)
+
+    class Sky(BaseModel):
+        menu: dict[str, Calm] = Field(default_factory=lambda: {"gsm8k.v1": Calm(), "gsm8k": Calm()})
+
+    world = Sky()
+    for dotted in ("menu.gsm8k.v1", "menu.gsm8k.v1.speed", "menu.gsm8k.v1.*"):
+        assert [found.path for found in find_knobs(world, [dotted])] == [("menu", "gsm8k.v1", "speed")]
+    assert [found.path for found in find_knobs(world, ["menu.gsm8k"])] == [("menu", "gsm8k", "speed")]
+    with pytest.raises(KnobError, match=r"below menu there are gsm8k\.v1, gsm8k"):
+        find_knobs(world, ["menu.math.v1.speed"])
+
+
 def test_what_a_class_opens_may_be_empty_in_a_config():
     """A map without keys has no knobs yet; a path that a caller writes out, or that the class misspells, is an error all the same."""
 

@@ -178,6 +178,12 @@ def test_random_stays_in_the_space_it_is_given(report, kitchen):
         assert all(50 <= dish.heat <= 60 for dish in engineer.propose(report, kitchen).config.menu.values())
 
 
+def test_random_draws_slices_whose_names_have_dots(kitchen):
+    dotted = kitchen.model_copy(update={"menu": {f"{name}.v1": dish for name, dish in kitchen.menu.items()}})
+    drawn = engineers.make("random").propose(StageReport(stage=0, config=dump(dotted)), dotted)
+    assert all(drawn.config.menu[name] != dish for name, dish in dotted.menu.items())
+
+
 @pytest.mark.parametrize("name", ["random", "uniform"])
 def test_a_whole_number_does_not_leave_a_space_that_ends_between_two(name, report, kitchen):
     for seed in range(20):
