@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from engineers.engineer import Engineer
-from engineers.guard import read_back
+from engineers.guard import Guard, read_back
 from engineers.knobs import KnobError, as_text, dump, validated
 from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import ChatError
@@ -114,13 +114,13 @@ def propose(
     given = {name: value for name, value in shared.items() if value is not None}
     if save is not None:
         save.parent.mkdir(parents=True, exist_ok=True)
-    made = make(engineer, **(given | _options(option)))
+    made, guard = make(engineer, **(given | _options(option))), Guard(max_drop=max_drop)
     if as_json:
-        proposal = _asked(made, read, current, editable or None)
+        proposal = _asked(made, read, current, editable or None, guard)
         print(as_text(proposal, indent=2))
     else:
         with err.status(f"{made.name} is reading the report of stage {read.stage} …"), _telling_each_question():
-            proposal = _asked(made, read, current, editable or None)
+            proposal = _asked(made, read, current, editable or None, guard)
         _show(proposal, read)
     if save is not None:
         save.write_text(as_text(proposal.config, indent=2) + "\n", encoding="utf-8")
@@ -172,8 +172,10 @@ def main() -> None:
         sys.exit(1 if isinstance(error, EngineerFailed) else 2)
 
 
-def _asked(made: Engineer, report: StageReport, current: BaseModel, editable: list[str] | None) -> Proposal[Any]:
-    """The engineer's proposal. Raises ``EngineerFailed`` if the user's own code is at fault, and the errors of this package's as they are."""
+def _asked(
+    made: Engineer, report: StageReport, current: BaseModel, editable: list[str] | None, guard: Guard
+) -> Proposal[Any]:
+    """The engineer's proposal, guarded if it does not guard itself. Raises ``EngineerFailed`` if the user's own code is at fault, and the errors of this package's as they are."""
     try:
         proposal = made.propose(report, current=current, editable=editable)
     except UserError:
@@ -190,6 +192,10 @@ def _asked(made: Engineer, report: StageReport, current: BaseModel, editable: li
         config = read_back(proposal.config, current)
     except KnobError as error:
         raise EngineerFailed(f"{made.name}'s config was refused ({error})") from error
+    if made.guard is None and not proposal.fallback:
+        refusals = guard.rules(config, current, report.records(), editable=editable, objective=report.objective)
+        if refusals:
+            raise EngineerFailed(f"{made.name}'s config was refused ({'; '.join(refusals)})")
     return proposal.model_copy(update={"config": config}).with_changes(current)
 
 

@@ -171,6 +171,29 @@ def test_ones_own_engineer_fails_in_a_sentence(run, request, tmp_path, monkeypat
         assert "Traceback" not in done.stderr
 
 
+def test_ones_own_engineer_is_guarded_as_in_a_run(run, tmp_path, monkeypatch):
+    lines = [
+        "from engineers import Engineer, Proposal",
+        "from engineers.knobs import with_values",
+        "class Greedy(Engineer):",
+        "    name = 'greedy'",
+        "    def propose(self, report, current, editable=None):",
+        "        return Proposal(config=with_values(current, {('slices', '3', 'share'): 0.0}))",
+    ]
+    (tmp_path / "greedy.py").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    ask = ("propose", "--report", "example", "--engineer", "greedy:Greedy")
+    assert run(*ask).returncode == 0
+    for option, why in (
+        (("--max-drop", "0.5"), "slice 3 works"),
+        (("--editable", "slices.*.hole_ratio"), "slices.3.share was changed"),
+    ):
+        done = run(*ask, *option)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"error: greedy's config was refused ({why}"), done.stderr
+
+
 def test_an_engineer_that_changes_nothing_says_why(capsys):
     proposal = Proposal(config=Usage(), engineer="x", kept={"a": "it [rises]", "b": "it [rises]"})
     cli._show(proposal, StageReport(stage=1, config={}))
