@@ -16,6 +16,7 @@ from envtuning.errors import SpecError
 Apply = Callable[[Any, Config], None]
 
 # Attributes in which the wrappers of Gymnasium, PettingZoo, RLlib and SB3 keep the wrapped environment.
+# They are looked up in ``vars``: SB3's wrappers would give those of what they wrap, past the wrappers between.
 _INNER = ("env", "par_env", "venv", "lakes")
 _SETTERS = ("set_config", "set_task")  # the latter is RLlib's
 
@@ -36,7 +37,7 @@ def setters(env: Any) -> list[Callable[[Config], object]]:
         for name in _SETTERS:
             if hasattr(type(layer), name):
                 return [getattr(layer, name)]
-        if copies := getattr(layer, "envs", None):
+        if copies := vars(layer).get("envs"):
             return [setter for copy in copies for setter in setters(copy)]
         if (ask := _asks_elsewhere(layer)) is not None:
             for name in _SETTERS:
@@ -63,8 +64,8 @@ def config_below(env: Any) -> Config:
     for layer in _layers(env):
         if hasattr(type(layer), "get_config"):
             return layer.get_config()
-        if getattr(layer, "envs", None):
-            return config_below(layer.envs[0])
+        if copies := vars(layer).get("envs"):
+            return config_below(copies[0])
     raise TypeError(f"neither {type(env).__name__} nor an environment that it wraps has get_config")
 
 
@@ -94,7 +95,7 @@ def fits_of(env: Any) -> Fits:
     """
     asked = env
     for layer in _layers(env):
-        if getattr(layer, "envs", None) or any(hasattr(type(layer), name) for name in _SETTERS):
+        if vars(layer).get("envs") or any(hasattr(type(layer), name) for name in _SETTERS):
             break
         if (ask := _asks_elsewhere(layer)) is not None:
             asked = _Elsewhere(layer, ask)
@@ -131,7 +132,7 @@ def _raise_unless_fits(env: Any, config: Config, current: Config, wrapper_takes:
         if current is None:
             current = layer.get_config() if hasattr(type(layer), "get_config") else getattr(layer, "config", None)
         wrapper_takes = wrapper_takes or any(hasattr(type(layer), name) for name in _SETTERS)
-        copies = getattr(layer, "envs", None)
+        copies = vars(layer).get("envs")
         if copies:
             for copy in copies:
                 _raise_unless_fits(copy, config, current, wrapper_takes)

@@ -125,6 +125,33 @@ def test_copies_in_other_processes_take_the_config():
         envs.close()
 
 
+class Translates(VecEnvWrapper):
+    """Takes configs of its own, and makes one for the lakes out of each."""
+
+    config = None
+
+    def set_config(self, config):
+        self.config = config
+        self.venv.env_method("set_config", EASY if config == "easy" else HARD)
+
+    def get_config(self):
+        return self.config
+
+    def reset(self):
+        return self.venv.reset()
+
+    def step_wait(self):
+        return self.venv.step_wait()
+
+
+def test_a_wrapper_between_that_takes_configs_is_not_passed_over():
+    copies = DummyVecEnv([single] * 4)
+    envs = VecNormalize(Translates(copies))
+    learn(envs, Ladder(["hard"]), steps=32)
+    assert envs.venv.config == "hard"
+    assert {env.unwrapped.get_config() for env in copies.envs} == {HARD}
+
+
 class Crowds(engineers.Engineer):
     """Wants more agents than there is room for."""
 
