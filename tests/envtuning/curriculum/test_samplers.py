@@ -216,6 +216,26 @@ def test_the_next_question_waits_for_the_episodes_of_the_slices_that_are_left():
         assert after.report.cost == {"episodes": left}
 
 
+def test_a_knob_beside_the_slices_stays_as_it_was_saved():
+    class Tasks(BaseModel):
+        old: Piece = Piece()
+        noise: float = Field(0.1, ge=0.0, le=1.0)
+
+    class More(Tasks):
+        new: Piece = Piece()
+
+    class Config(BaseModel):
+        tasks: Tasks = Tasks()
+
+    class Wider(BaseModel):
+        tasks: More = More()
+
+    before = EngineerCurriculum(Stub(), Config(tasks=Tasks(noise=0.9)))
+    after = EngineerCurriculum(Stub(), Wider())
+    after.load_state_dict(before.state_dict())
+    assert after.config.tasks.noise == 0.9
+
+
 def test_renaming_what_is_not_there_is_refused(tmp_path):
     sampler = Pools(tasks(*NAMES))
     sampler.save(tmp_path / "state.json")
