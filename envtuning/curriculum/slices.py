@@ -121,13 +121,24 @@ class _Change:
 
     def config(self, saved: Mapping[str, Any]) -> dict[str, Any]:
         """The saved values of slices that are still there, in the config as it is now; and its other values."""
-        found = dict(saved) | {place[0]: self.fresh[place[0]] for place in self.here.places.values()}
-        found = {name: value for name, value in found.items() if name in self.fresh}
+        found = self._others(saved, self.fresh, ())
         for old, new in self.kept.items():
             place = self.here.places[new]
             value = get_or_none(saved, (*place[:-1], old))
             if value is not None:
                 found = _with(found, place, value)
+        return found
+
+    def _others(self, saved: Mapping[str, Any], fresh: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+        """The saved values, with the slices of the config as it is now in their place."""
+        places = self.here.places.values()
+        found = {name: saved[name] for name in fresh if name in saved}
+        for name, value in fresh.items():
+            here = (*path, name)
+            if here in places:
+                found[name] = value
+            elif any(place[: len(here)] == here for place in places):
+                found[name] = self._others(saved.get(name, {}), value, here)
         return found
 
 
