@@ -147,6 +147,10 @@ def find_film(one: RunLog, stage: int, case: int | None) -> Film:
             f"stage {stage} of {one.path} has no episodes: its {len(one.state.done)} finished stages count from 0"
         )
     recorded, world = one.state.stages[stage].episodes(), one.plan.world
+    if not recorded:
+        played = [str(place) for place, done in enumerate(one.state.stages) if done.episodes()]
+        there = f"give --stage {' or '.join(played)}" if played else "no stage was, so far"
+        raise RunError(f"stage {stage} of {one.path} was not validated, so it has no episodes: {there}")
     if case is None:
         case = next((episode.case for episode in recorded if not episode.succeeded), 0)
     if case >= len(recorded):

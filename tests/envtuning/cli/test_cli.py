@@ -12,6 +12,7 @@ import threading
 import time
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -128,6 +129,18 @@ def test_a_replay_is_shown_step_by_step_or_saved_as_a_film(run, tmp_path):
     code, output = called("replay", run, "--stage", 0, "--out", tmp_path / "film.mp4")
     assert code == 1
     assert "film.mp4: an animation is saved as .gif or .svg" in " ".join(output.split())
+
+
+def test_a_stage_that_was_not_validated_has_no_replay():
+    def run_with(*played: list[str]) -> SimpleNamespace:
+        stages = [SimpleNamespace(episodes=lambda own=own: own) for own in played]
+        state = SimpleNamespace(done=stages, stages=stages)
+        return SimpleNamespace(path="RUN", plan=SimpleNamespace(world=None), state=state)
+
+    with pytest.raises(RunError, match=r"stage 0 of RUN was not validated, so it has no episodes: give --stage 1$"):
+        views.find_film(run_with([], ["played"]), 0, None)
+    with pytest.raises(RunError, match=r"no stage was, so far$"):
+        views.find_film(run_with([], []), 0, None)
 
 
 def test_a_film_of_a_world_that_saves_none_itself_is_its_picture(tmp_path):
