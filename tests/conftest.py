@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from engineers.shared import own
 
@@ -19,6 +20,10 @@ LANGUAGE = {"tiny_qwen3", "byte_tokens", "untaught"}  # what is made for tests o
 EVERYWHERE = {"what_a_file_of_tests_trusts_it_trusts_alone"}  # which every file has, and which costs nothing
 PROVIDERS = {"test_network", "test_hostile_replies", "test_caps"}  # which import the providers' libraries
 
+
+# An example of a property may take any time: machines are shared.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # No test asks the hub: without a network, its library takes minutes to give up. It reads this when it is imported.
 os.environ["HF_HUB_OFFLINE"] = "1"
