@@ -21,6 +21,8 @@ from engineers.strict import branches, description, strict_schema
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
+# what a field may say beside its schema
+EXTRAS = ("role", "harder", "space", "order", "meanings")
 DECIMALS = 4  # digits of a number that an engineer writes, unless its range is much narrower than 1
 
 
@@ -325,9 +327,7 @@ def _leaf_knob(
         return
     name, plain = ".".join(pattern), branches(root, schema)
     documented = {**strict, "description": description(schema, plain, path[-1])}
-    extra = {
-        key: item for branch in plain for key, item in branch.items() if key in ("role", "space", "order", "meanings")
-    }
+    extra = {key: item for branch in plain for key, item in branch.items() if key in EXTRAS}
     step, above, below = (
         next((branch[word] for branch in plain if word in branch), None)
         for word in ("multipleOf", "exclusiveMinimum", "exclusiveMaximum")

@@ -1,9 +1,9 @@
 """Roles: which knobs of a config are shares of its slices and which make a slice harder.
 
 A field may say so itself, ``Field(…, json_schema_extra={"role": "share"})`` or ``"difficulty"`` or ``"none"``. Otherwise
-the field called ``share`` is the share, and every other number with two bounds is a difficulty, harder upwards. A slice is a
-group of knobs that has a share, with all that is below it; its name is its key in the config, as in the report's results. A
-difficulty beside the slices holds for all of them. A config without any share is one slice, called ``WHOLE``, which holds all
+the field called ``share`` is the share, and every other number with two bounds is a difficulty, harder upwards unless the field
+says ``{"harder": "lower"}``. A slice is a group of knobs that has a share, with all that is below it; its name is its key in the
+config, as in the report's results. A difficulty beside the slices holds for all of them. A config without any share is one slice, called ``WHOLE``, which holds all
 its difficulties. Slices stand in an order from easy to hard where all their keys are numbers, or where their shares say ``{"order": true}``.
 """
 
@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from engineers.knobs import Knob, KnobError, dump, find_knobs, get_or_none
 
 WHOLE = "all"  # the name of the one slice of a config without shares
+HIGHER, LOWER = "higher", "lower"  # values of a difficulty, of which one is harder
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
             shares.setdefault(knob.group, knob)
     for knob in knobs:
         if role_of(knob) == "difficulty":
+            _raise_unless_direction(knob)
             difficulties.setdefault(_slice_around(knob, shares), []).append(knob)
     if not shares:
         return tuple(SliceKnobs(WHOLE, None, tuple(all_there_are)) for all_there_are in difficulties.values())
@@ -93,6 +95,17 @@ def role_of(knob: Knob) -> str:
     if knob.field == "share" and knob.bounds:
         return "share"
     return "difficulty" if knob.bounds else "none"
+
+
+def _raise_unless_direction(knob: Knob) -> None:
+    said = knob.extra.get("harder", HIGHER)
+    if said not in (HIGHER, LOWER):
+        raise KnobError(f"{knob.name}: harder={said!r}: give {HIGHER!r} or {LOWER!r}")
+
+
+def easy_to_hard(knob: Knob, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The ends of a difficulty's range, the easy one first."""
+    return bounds if knob.extra.get("harder", HIGHER) == HIGHER else (bounds[1], bounds[0])
 
 
 def split_by_role(knobs: Iterable[Knob]) -> tuple[list[Knob], list[Knob]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from engineers.knobs import Knob, get_or_none
 from engineers.plain.base import Design, PlainEngineer
-from engineers.roles import SliceKnobs, find_slices, share_of, shares_of, with_beside
+from engineers.roles import SliceKnobs, easy_to_hard, find_slices, share_of, shares_of, with_beside
 
 Range = Callable[[Knob], tuple[float, float] | None]
 
@@ -89,7 +89,7 @@ class Way:
             end = aim if fraction >= 0 else self._easy_end(knob, aim, bounds)
             if end is None:
                 continue  # the target leaves it open: so do we
-            start = bounds[0] if knob.value is None and self.is_known else knob.value
+            start = easy_to_hard(knob, bounds)[0] if knob.value is None and self.is_known else knob.value
             if start is not None:
                 least = knob.grain(bounds) if _goes_in_steps(knob) else 0.0
                 reached, told = _step(start, end, abs(fraction), least), why
@@ -110,14 +110,17 @@ class Way:
         return max(LITTLE * abs(aim - self._easy_end(knob, aim, bounds)), knob.grain(bounds))
 
     def _easy_end(self, knob: Knob, aim: float | None, bounds: tuple[float, float]) -> float:
-        """A larger value is harder, unless the knob is above the target's value: then the way starts at the top and leads down."""
-        leads_down = self.is_known and aim is not None and knob.value is not None and knob.value > aim
-        return bounds[1] if leads_down else bounds[0]
+        """The easy end of the range, unless the knob is harder than in the target: then the way starts at the hard end."""
+        easy, hard = easy_to_hard(knob, bounds)
+        begins_hard = (
+            self.is_known and aim is not None and knob.value is not None and (knob.value - aim) * (hard - easy) > 0
+        )
+        return hard if begins_hard else easy
 
     def aim_of(self, slice_: SliceKnobs, knob: Knob, bounds: tuple[float, float]) -> float | None:
         """The target's value of this knob: in the slice itself, or else in the nearest slice of the target."""
         if self.wanted is None:
-            return bounds[1]
+            return easy_to_hard(knob, bounds)[1]
         path = knob.path
         if slice_.share is not None:
             there = self._nearest_in_target(slice_).share

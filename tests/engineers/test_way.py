@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 import engineers
 from engineers import SliceResult, StageReport
-from engineers.knobs import dump, find_knobs, with_values
+from engineers.knobs import KnobError, dump, find_knobs, with_values
 from engineers.plain.base import Design
 from engineers.plain.way import Way, fraction_with, transported
 from engineers.roles import WHOLE, find_slices
@@ -217,3 +217,44 @@ def test_a_dial_is_eased_away_from_the_target(power, gravity, eased):
     way.turn_dials(design, slices[0], -0.25, "too hard")
     after = with_values(car, design.values)
     assert (after.power, after.gravity) == pytest.approx(eased)
+
+
+class Poles(BaseModel):
+    """Two knobs that mirror each other: a longer pole is easier, a stronger wind harder."""
+
+    length: float = Field(0.5, ge=0, le=1, json_schema_extra={"harder": "lower"})
+    wind: float = Field(0.5, ge=0, le=1)
+
+
+HUNDREDTHS = st.integers(0, 100).map(lambda at: at / 100)
+
+
+@settings(deadline=None)
+@given(HUNDREDTHS, st.none() | HUNDREDTHS, st.integers(-4, 4).map(lambda at: at / 4))
+def test_a_knob_whose_lower_values_are_harder_moves_as_the_mirror_of_one_whose_higher_are(value, aim, fraction):
+    poles = Poles(length=1 - value, wind=value)
+    target = {} if aim is None else {"length": 1 - aim, "wind": aim}
+    slices, design = find_slices(find_knobs(poles)), Design()
+    Way(slices, dump(poles), target, lambda knob: knob.bounds).turn_dials(design, slices[0], fraction, "")
+    after = with_values(poles, design.values)
+    assert after.length == pytest.approx(1 - after.wind, abs=2e-4)
+
+
+@pytest.mark.parametrize("engineer", ["rules", "steady", "half-success"])
+def test_at_a_target_that_is_too_hard_a_declared_knob_is_eased_and_not_made_harder(engineer):
+    hard = Poles(length=0.3, wind=0.7)
+    dead = [SliceResult(name=WHOLE, episodes=200, metrics={"success_rate": 0.0})]
+    report = StageReport(
+        objective="success_rate", stage=0, config=dump(hard), target=dump(hard), rounds_left=3, results=dead, training_results=dead
+    )  # fmt: skip
+    after = engineers.make(engineer).propose(report, hard).config
+    assert after.length > 0.3
+    assert after.wind < 0.7
+
+
+def test_a_direction_that_there_is_not_is_refused():
+    class Odd(BaseModel):
+        length: float = Field(0.5, ge=0, le=1, json_schema_extra={"harder": "smaller"})
+
+    with pytest.raises(KnobError, match="length: harder='smaller': give 'higher' or 'lower'"):
+        find_slices(find_knobs(Odd()))
