@@ -20,3 +20,8 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [found for found in dir(public) if not found.startswith("_")]
     return getattr(public, name)
+
+
+def __dir__() -> list[str]:
+    """For completion."""
+    return sorted({*globals(), *__getattr__("__all__")})

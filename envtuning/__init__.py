@@ -51,3 +51,8 @@ def __getattr__(name: str) -> Any:
 
     home, _, there = HOMES[name].partition(":")
     return getattr(import_module(f"envtuning.{home}"), there or name)
+
+
+def __dir__() -> list[str]:
+    """For completion, which imports none of them."""
+    return sorted({*globals(), *__all__})

@@ -99,3 +99,8 @@ def __getattr__(name: str) -> Any:
             raise ImportError("sb3_vec_env needs Stable-Baselines3: pip install stable-baselines3") from error
         return MAPFFrozenLakeSB3VecEnv
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """For completion, which imports neither."""
+    return sorted({*globals(), *__all__, "sb3_vec_env"})

@@ -32,6 +32,12 @@ def test_every_public_name_is_in_the_reference(package):
     assert not missing, f"docs/reference/{package}.md does not name {', '.join(missing)}"
 
 
+@pytest.mark.parametrize("package", ["mapf_frozenlake", "engineers", "envtuning"])
+def test_completion_finds_every_public_name(package):
+    module = import_module(package)
+    assert {*module.__all__, "__name__"} <= set(dir(module))
+
+
 SHORT = {f"stages.{number}.budget": 4_000 for number in range(4)} | {"suites.validation_per_slice": 10}
 
 
