@@ -67,7 +67,10 @@ ReportFile = Annotated[
     ),
 ]
 ConfigClass = Annotated[
-    str, typer.Option(help=f"The config's class, module:Class. Default: the report's own, else {DEFAULT_CONFIG_CLASS}.")
+    str,
+    typer.Option(
+        help=f"The config's class, module:Class, or a world whose configs it makes, module:world. Default: the report's own, else {DEFAULT_CONFIG_CLASS}."
+    ),
 ]
 CONTEXT_HELP = f"Which parts of the report the model reads: {', '.join(CONTEXTS)}; each also with {WITH_CASES}."
 ContextName = Annotated[str, typer.Option("--context", help=CONTEXT_HELP)]
@@ -247,11 +250,12 @@ def _class_of(report: StageReport, file: Path) -> type[BaseModel]:
 
 def _find_class(dotted: str) -> type[BaseModel]:
     try:
-        found = object_at(dotted)
+        named = object_at(dotted)
     except own.NotTrusted:
         raise
     except ImportError as error:
         raise ValueError(f"{error}: give --config-class module:Class") from None
+    found = getattr(named, "config_type", named)  # a world makes the class of its tasks itself
     if not (isinstance(found, type) and issubclass(found, BaseModel)):
         raise ValueError(f"{dotted!r} is not a pydantic model: give --config-class module:Class")
     return found

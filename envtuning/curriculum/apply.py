@@ -147,7 +147,7 @@ def _as_the_lake_reads_it(given: Config, known: type[BaseModel]) -> BaseModel:
     try:
         return known.model_validate(given)
     except ValidationError as error:
-        raise SpecError(f"the config is no {known.__name__}: {in_sentences(error)}") from error
+        raise SpecError(f"the config is no {known.__name__}: {in_sentences(error, of=known)}") from error
 
 
 def _wrong_type(given: Config, known: type[BaseModel]) -> SpecError:

@@ -171,7 +171,7 @@ def _config(place: str, given: Any, world: World[Any]) -> BaseModel:
         config = _read(world.config_type, given)
         as_data(config)
     except ValidationError as error:
-        raise SpecError(in_sentences(error, place)) from error
+        raise SpecError(in_sentences(error, place, of=world.config_type)) from error
     except KnobError as error:
         raise SpecError(f"{place}: {error}") from error
     if unknown := "; ".join(unknown_fields(given, config, place)):

@@ -206,7 +206,7 @@ def _as(kind: type[Described], data: Any, origin: str) -> Described:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise SpecError(f"{origin}: {in_sentences(error)}") from error
+        raise SpecError(f"{origin}: {in_sentences(error, of=kind)}") from error
 
 
 def _unshared(data: Any) -> Any:
@@ -219,10 +219,18 @@ def _unshared(data: Any) -> Any:
 def _set(data: Any, key: str, value: Any) -> None:
     """Put a value at a dotted key. Missing sections are made."""
     *way, last = key.split(".")
+    gone: list[str] = []
     for part in way:
-        place = _place_in(data, part, f"--set {key}: there is no {part!r} to set anything in")
+        place = _place_in(data, part, f"--set {key}: there is no {part!r} to set anything in{_as_it_is(gone, data)}")
         data = data[place] if isinstance(data, list) else data.setdefault(place, {})
-    data[_place_in(data, last, f"--set {key}: there is no {last!r} to set")] = value
+        gone.append(part)
+    data[_place_in(data, last, f"--set {key}: there is no {last!r} to set{_as_it_is(gone, data)}")] = value
+
+
+def _as_it_is(way: list[str], data: Any) -> str:
+    """Why nothing can be set below a place that has a plain value."""
+    plain = way and not isinstance(data, dict | list)
+    return f", because {'.'.join(way)} is {data!r:.60}: give --set {'.'.join(way)}=…" if plain else ""
 
 
 def _place_in(data: Any, part: str, otherwise: str) -> Any:

@@ -351,6 +351,8 @@ def test_whose_class_a_config_is_says_the_command_else_the_report_else_it_is_a_l
     assert cli._load(file, "")[1] == Usage(seconds=3)
     file.write_text(json.dumps(report | {"config": {"path": "a"}, "config_class": "engineers:Usage"}))
     assert cli._load(file, "engineers:Change")[1] == Change(path="a")
+    file.write_text(json.dumps(report | {"config": {"tasks": {"add": {"share": 0.5}}}}))
+    assert cli._load(file, "envtuning.worlds.small_skills:world")[1].tasks["add"].share == 0.5
 
 
 def test_a_class_that_ignores_the_reports_config_is_not_asked_about(run, tmp_path, monkeypatch):

@@ -218,8 +218,16 @@ def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, t
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ("budgt: 3", "budgt: Extra inputs are not permitted"),
-        ("target: {slices: {3: {holes: 0.2}}}", "target.slices.3.holes: Extra inputs are not permitted"),
+        ("budgt: 3", "budgt: there is no such field: the fields are name, description, seed, world, target, stages, "),
+        ("suites: {validation: 3}", "suites.validation: there is no such field: the fields are validation_per_slice, "),
+        (
+            "stages: [{budge: 3}]",
+            "stages.0.budge: there is no such field: the fields are name, config, redraw, budget, ",
+        ),
+        (
+            "target: {slices: {3: {holes: 0.2}}}",
+            "target.slices.3.holes: there is no such field: the fields are share, hole",
+        ),
         ("world: nowhere", "no world 'nowhere': the worlds are lakes"),
         ("target: {num_agents: 9, slices: {3: {}}}", "num_agents=9 on a 3×3 lake needs 18 cells"),
     ],

@@ -208,7 +208,7 @@ def test_a_file_builds_on_a_preset_and_takes_its_name_from_its_path(tmp_path):
         ("stages.x.budget", 1, "there is no 'x' to set anything in"),
         ("stages.1", {}, "there is no '1' to set"),
         ("stages.x", {}, "there is no 'x' to set"),
-        ("name.0", "x", "there is no '0' to set"),
+        ("name.0", "x", "there is no '0' to set, because name is '0': give --set name=…"),
         ("name.0.x", "x", "there is no '0' to set anything in"),
     ],
 )
