@@ -6,10 +6,11 @@ trainer = GRPOTrainer(model, train_dataset=prompts.dataset, reward_funcs=callbac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import iscoroutinefunction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from engineers.roles import WHOLE
 from engineers.shared.counts import counted
@@ -115,7 +116,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
             self._raise_unless_met(columns.get("trainer_state"))
             paid = function(*given, **columns)
             _raise_unless_one_each(paid, columns, getattr(function, "__name__", type(function).__name__))
-            self._judged.setdefault(counted, []).extend(reward is not None for reward in paid)
+            self._judged.setdefault(counted, []).extend(map(_is_judged, paid))
             self._count(paid, columns)
             return paid
 
@@ -136,7 +137,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         prompts = columns.get("prompts") or [None] * len(paid)
         by_slice: dict[str, list[Outcome]] = {}
         for reward, name, version, prompt in zip(paid, slices, versions, prompts, strict=True):
-            if reward is None:  # the function does not judge this row
+            if not _is_judged(reward):
                 continue
             outcome = Outcome(str(name), bool(self.success(reward)), min(max(float(reward), 0.0), 1.0))
             self._paid.append(_Paid(outcome, version, None if prompt is None else str(prompt)))
@@ -268,7 +269,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         if state.is_world_process_zero:
             if self._any_judged is False:
                 warn(
-                    "training ended, and your reward function judged no reply (it returned None): let it return numbers"
+                    "training ended, and your reward function judged no reply (it returned None or NaN): let it return numbers"
                 )
             else:
                 self.curriculum.training_ended()
@@ -286,6 +287,11 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
     def state(self) -> dict[str, Any]:
         """What transformers writes into ``trainer_state.json``."""
         return {"args": {}, "attributes": {"curriculum": self.curriculum.state_dict(), "best_score": self._best}}
+
+
+def _is_judged(reward: float | None) -> TypeGuard[float]:
+    """Whether the function judges this row: TRL takes None, and NaN in its place."""
+    return reward is not None and not math.isnan(reward)
 
 
 def _raise_unless_one_each(paid: Any, columns: Mapping[str, Any], name: str) -> None:

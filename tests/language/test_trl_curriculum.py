@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -393,9 +394,11 @@ def test_a_reward_function_that_does_not_pay_each_reply_is_told_by_its_name(paid
         callback.rewards(right)(completions=[""] * 3, slice=["odd"] * 3)
 
 
-def test_the_end_of_training_says_that_no_reply_was_judged():
+@pytest.mark.parametrize("unjudged", [None, math.nan])
+def test_the_end_of_training_says_that_no_reply_was_judged(unjudged):
     callback = callbacks.TRLCurriculumCallback(Config(), EngineerCurriculum(Shifts(), CONFIG))
-    stepped(callback, [None, None], ["odd", "even"])
+    stepped(callback, [unjudged, unjudged], ["odd", "even"])
+    assert callback.curriculum.report.training_results == []
     with pytest.warns(UserWarning, match="your reward function judged no reply") as told:
         callback.on_train_end(None, SimpleNamespace(is_world_process_zero=True), None)
     assert len(told) == 1
