@@ -169,6 +169,11 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
                 f"{type(args).__name__.removesuffix('Config')}Trainer pays replies in another process, where this callback sees none: "
                 "swap configs yourself, by set_config of LakePrompts(…, source=FILE)"
             )
+        if getattr(args, "restore_callback_states_from_checkpoint", False):
+            raise SpecError(
+                "restore_callback_states_from_checkpoint=True makes every callback anew, this one without its prompts: leave it out, as this "
+                "callback reads its state from the checkpoint by itself"
+            )
         workers = getattr(args, "dataloader_num_workers", 0)
         if workers and getattr(self.prompts, "source", None) is None:
             raise NotFollowed(

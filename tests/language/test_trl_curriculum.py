@@ -208,6 +208,11 @@ def test_a_checkpoint_without_a_state_is_refused(model, tmp_path):
         other.trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
 
 
+def test_a_trainer_that_would_make_the_callback_anew_is_refused(model, tmp_path):
+    with pytest.raises(SpecError, match=r"restore_callback_states_from_checkpoint=True .*: leave it out"):
+        Trained(model, tmp_path, restore_callback_states_from_checkpoint=True)
+
+
 def test_replies_of_an_evaluation_do_not_count(model, tmp_path):
     one = Trained(
         model, tmp_path, every=10_000, max_steps=2, eval_strategy="steps", eval_steps=1, save_strategy="no",
