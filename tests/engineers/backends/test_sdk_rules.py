@@ -286,6 +286,16 @@ def test_options_named_like_the_chats_are_the_chats_and_the_rest_the_engineers()
         engineer_on(OpenAIChat, "m", {"maxtokens": 1, "chat": None})
 
 
+def test_an_unknown_option_is_told_only_those_that_can_be_given() -> None:
+    from engineers.backends.local import LocalChat
+
+    with pytest.raises(TypeError) as refused:
+        engineer_on(LocalChat, "m", {"sede": 1})
+    listed = str(refused.value).partition("it has ")[2].split(", ")
+    assert {"seed", "timeout", "max_tokens"} <= {*listed}
+    assert not {one for one in listed if one.startswith("_")} | {"model_id"} & {*listed}
+
+
 # --- a request that no SDK takes
 
 
