@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from engineers.common_options import COMMON_FROM_FILE, COMMON_OPTIONS
+from engineers.common_options import COMMON_FROM_FILE, COMMON_OPTIONS, raise_unless_numbers
 from engineers.controls import ControlledEngineer, average, permuted, read_run
 from engineers.engineer import Engineer, as_engineer
 from engineers.from_file import PLAIN, allowed_in, not_allowed, raise_unless_allowed, reads
@@ -121,6 +121,7 @@ def named_in_a_file(name: str, options: dict[str, Any]) -> Engineer:
             f"{name!r}: {backend} does not take the text after the slash as its first argument: write make(rest, …)"
         )
     options = _without_unused(name, factory, options)
+    raise_unless_numbers(factory, options)
     try:
         made = factory(**options) if is_class else factory(model, **options)
     except SystemExit as error:  # of somebody's own code: it would end the command without a word

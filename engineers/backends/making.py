@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from engineers.common_options import COMMON_OPTIONS
+from engineers.common_options import COMMON_OPTIONS, raise_unless_numbers
 from engineers.engineer import Engineer
 from engineers.model.engineer import ModelEngineer
 
@@ -19,5 +19,7 @@ def engineer_on(chat_type: Callable[..., Any], model: Any, options: dict[str, An
     if strangers:
         known = ", ".join(sorted({*chats} | engineers))
         raise TypeError(f"{chat_type.__name__} has no option {', '.join(strangers)}; it has {known}")
+    for taker in (chat_type, ModelEngineer):
+        raise_unless_numbers(taker, options)
     chat = chat_type(model, **{name: value for name, value in options.items() if name in chats})
     return ModelEngineer(chat, **{name: value for name, value in options.items() if name in engineers})

@@ -47,6 +47,24 @@ def test_a_misspelt_option_is_an_error():
         engineers.make("rules", sede=1)
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("reader", {"floor": "a"}, "option floor='a': give a number"),
+        ("steady", {"keep": "a"}, "option keep='a': give a number"),  # of the class that it derives from
+        ("permuted/rising", {"sure": None}, "option sure=None: give a number"),
+        ("rules", {"seed": "abc"}, "option seed='abc': give a number"),
+        ("human", {"poll": "a"}, "option poll='a': give a number"),
+        ("schedule", {"parts": 0.3}, "option parts=0.3: give a list of numbers"),
+        ("ladder", {"parts": "0.3"}, "option parts='0.3': give a list of numbers"),
+    ],
+)
+def test_an_option_of_a_wrong_type_is_told_with_what_to_give(name, options, said):
+    with pytest.raises(TypeError) as refused:
+        engineers.make(name, **options)
+    assert str(refused.value) == said
+
+
 def test_the_guards_parts_may_be_given_by_themselves():
     def feasible(config):
         return None

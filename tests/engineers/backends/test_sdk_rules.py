@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import re
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engineers.backends.making import engineer_on
@@ -294,6 +296,27 @@ def test_an_unknown_option_is_told_only_those_that_can_be_given() -> None:
     listed = str(refused.value).partition("it has ")[2].split(", ")
     assert {"seed", "timeout", "max_tokens"} <= {*listed}
     assert not {one for one in listed if one.startswith("_")} | {"model_id"} & {*listed}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("timeout", value) for value in ("60s", None, True)],
+        *[("max_tokens", "many"), ("max_cost", "1 dollar"), ("seed", "abc"), ("temperature", [0.5])],
+    ],
+)
+def test_an_option_that_is_no_number_is_told_as_that(name: str, value: Any) -> None:
+    from engineers.backends.openai import OpenAIChat
+
+    with pytest.raises(TypeError, match=f"^option {name}={re.escape(repr(value))}: give a number$"):
+        engineer_on(OpenAIChat, "m", {name: value})
+
+
+def test_no_number_may_be_given_where_none_is_an_answer() -> None:
+    from engineers.backends.local import LocalChat
+
+    engineer: Any = engineer_on(LocalChat, "m", {"timeout": None, "max_cost": None, "temperature": np.float32(0.5)})
+    assert (engineer.chat.timeout, engineer.chat.temperature) == (None, 0.5)
 
 
 # --- a request that no SDK takes
