@@ -168,7 +168,7 @@ class ModelEngineer(Engineer):
             used = charged = self.meter.record(model, messages, completion)
         except ChatError as error:
             told = {"error": str(error), "error_kind": type(error).__name__}
-            charged = self.meter.record_failure(model, error)
+            charged = self.meter.record_failure(model, error, messages)
             used = charged if error.spent is not None else (0, 0, 0.0)  # charged to the caps, but not known to be used
         if self.ledger is not None and noted:
             self.ledger.took(Taken(charged[0] + charged[1], charged[2]))

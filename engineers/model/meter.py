@@ -93,8 +93,12 @@ class Meter:
         completion = self._counted(answer.completion_tokens, answer.text, self.worst[1])
         return self._add(model, prompt, completion, _dollars(answer.cost))
 
-    def record_failure(self, model: str, error: ChatError) -> tuple[int, int, float | None]:
-        """Count a question without an answer: the provider's count, or the worst case of the bill."""
+    def record_failure(
+        self, model: str, error: ChatError, messages: Sequence[Message] = ()
+    ) -> tuple[int, int, float | None]:
+        """Count a question without a usable answer: one with a text as an answer, others by the provider's count, or the worst case of the bill."""
+        if error.spent is not None and error.spent.text:
+            return self.record(model, messages, error.spent)
         if error.spent is not None:
             prompt = self._counted(error.spent.prompt_tokens, "", self.worst[0])
             completion = self._counted(error.spent.completion_tokens, "", self.worst[1])

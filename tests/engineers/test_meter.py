@@ -7,7 +7,7 @@ import random
 import pytest
 
 from engineers import BudgetExceeded, Completion, Meter, Price
-from engineers.model.chat import ChatError, Timeout
+from engineers.model.chat import ChatError, Refused, Timeout, TooLong
 from engineers.model.meter import estimate_tokens, listed_price, most_tokens
 
 ASK = [{"role": "user", "content": "x" * 100}]
@@ -60,6 +60,14 @@ def test_failures_count_by_what_they_may_have_cost():
     assert meter.record_failure("m", Timeout("hang"))[:2] == (most_tokens(ASK, None), 50)
     assert meter.record_failure("m", Timeout("cut", spent=Completion("", 7, 3)))[:2] == (7, 3)
     assert meter.tokens == most_tokens(ASK, None) + 50 + 10
+
+
+@pytest.mark.parametrize("failure", [TooLong, Refused])
+def test_a_text_that_was_cut_or_refused_counts_although_the_server_counts_nothing(failure):
+    meter = Meter(max_total_tokens=10_000)
+    error = failure("cut", spent=Completion("y" * 250))
+    assert meter.record_failure("local/m", error, ASK)[:2] == (41, 101)
+    assert meter.tokens == 142
 
 
 def test_prices_are_looked_up_offline():
