@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, floor
+from math import ceil, floor, inf, isfinite
 
 from pydantic import BaseModel
 
@@ -24,6 +24,8 @@ def checked_space(space: Space | None) -> dict[str, tuple[float, float]]:
         except (TypeError, ValueError):
             raise ValueError(f"space {name!r} is {given!r:.60}: give two numbers, (low, high)") from None
         ranges[name] = low, high
+        if not isfinite(high - low):
+            raise ValueError(f"space {name!r} is ({low:g}, {high:g}): give two finite numbers, (low, high)")
         if not low <= high:
             raise ValueError(f"space {name!r} is ({low:g}, {high:g}): give (low, high) with low ≤ high")
     return ranges
@@ -43,12 +45,18 @@ def raise_unless_knobs(space: Space, current: BaseModel) -> None:
 def range_of(knob: Knob, space: Space) -> tuple[float, float] | None:
     """The range of the knob's draws: the run's space, the field's own, or else its bounds; None without any of them.
 
-    For an integer, from the first to the last whole number inside. Raises ``KnobError`` if there is none inside.
+    For an integer, from the first to the last whole number inside. Raises ``KnobError`` if there is none inside, and for a range
+    outside of the knob's bounds, which would be one value.
     """
     low_high = space.get(knob.name) or space.get(knob.pattern) or knob.extra.get("space") or knob.bounds
     if low_high is None:
         return None
     low, high = float(low_high[0]), float(low_high[1])
+    least, greatest = knob.schema.get("minimum", -inf), knob.schema.get("maximum", inf)
+    if high < least or low > greatest:
+        raise KnobError(
+            f"space ({low:g}, {high:g}) of {knob.name} is outside of its bounds, {least:g} to {greatest:g}: give a range inside"
+        )
     if "number" in knob.types:
         return low, high
     if ceil(low) > floor(high):

@@ -203,6 +203,17 @@ def test_a_space_of_no_knob_or_upside_down_is_an_error(name, report, kitchen):
         engineer.propose(report, kitchen)
     with pytest.raises(ValueError, match=r"space 'menu.\*.heat' is \(60, 50\): give \(low, high\)"):
         engineers.make(name, space={"menu.*.heat": (60, 50)})
+    with pytest.raises(ValueError, match=r"space 'menu.\*.heat' is \(0, inf\): give two finite numbers"):
+        engineers.make(name, space={"menu.*.heat": (0, float("inf"))})
+
+
+@pytest.mark.parametrize("name", ["uniform", "human"])
+@pytest.mark.parametrize("outside", [(31, 40), (-5, 0)])
+def test_a_space_outside_of_a_knobs_bounds_is_an_error(name, outside, kitchen):
+    with pytest.raises(
+        KnobError, match=r"of menu\.soup\.steps is outside of its bounds, 1 to 20: give a range inside$"
+    ):
+        engineers.make(name, space={"menu.*.steps": outside}).check_able(kitchen)
 
 
 def test_uniform_covers_the_space_evenly(example_report):
