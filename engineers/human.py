@@ -60,6 +60,8 @@ class HumanEngineer(Engineer):
         say: Callable[[str], object] | None = None,
     ) -> None:
         require_templates()
+        if not poll >= 0:
+            raise ValueError(f"poll={poll}: give a number of seconds, 0 or more")
         self.name = f"{type(self).name} {who}" if who else type(self).name
         self.transcript = Transcript(Path(transcript)) if transcript is not None else None
         self.desk, self.timeout, self.poll = Path(desk), timeout, poll

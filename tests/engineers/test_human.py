@@ -211,3 +211,9 @@ def test_without_anybody_to_say_it_to_it_is_said_on_the_screen(tmp_path, report,
     said = capsys.readouterr()
     assert said.err.startswith("Stage 1 is done: read ")
     assert said.out == ""
+
+
+@pytest.mark.parametrize("poll", [-1, float("nan")])
+def test_no_look_comes_before_the_one_before_it(poll, tmp_path):
+    with pytest.raises(ValueError, match=f"^poll={poll}: give a number of seconds, 0 or more$"):
+        make(str(tmp_path), poll=poll)
