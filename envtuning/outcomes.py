@@ -120,7 +120,9 @@ class Tally(BaseModel):
         return {"first": given} if alone else given
 
     def observe(self, outcome: Outcome) -> None:
-        """Count one finished episode. Raises ``ValueError`` for a score outside of 0 to 1."""
+        """Count one finished episode. Raises ``ValueError`` for a success that is none, and for a score outside of 0 to 1."""
+        if outcome.success not in (0, 1):  # equal to False and True, numpy's too
+            raise ValueError(f"success={outcome.success!r} in the slice {outcome.slice!r}: give True or False")
         if not 0 <= outcome.score <= 1:  # NaN too
             raise _no_score(outcome.score, outcome.slice)
         self._counts(outcome.slice, outcome.repeat).count(outcome)

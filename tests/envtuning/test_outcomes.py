@@ -227,6 +227,16 @@ def test_a_score_outside_of_0_to_1_is_refused(score):
         Arriving().observe_many(["a", "b", "c"], [True, False, True], [1.0, score, 1.0])
 
 
+@pytest.mark.parametrize("success", ["yes", None, 0.5, float("nan")])
+def test_a_success_that_is_neither_true_nor_false_is_refused(success):
+    for counted in (Tally(), Arriving()):
+        with pytest.raises(ValueError, match=f"success={success!r} in the slice 'b': give True or False"):
+            counted.observe(Outcome("b", success, 0.5))
+    for fine in (True, np.True_, 1, 1.0):
+        counted.observe(Outcome("b", fine, 0.5))
+    assert counted.read().first["b"].successes == 4
+
+
 def test_arrays_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="2 slices, 1 successes, 1 scores: give one of each for every episode"):
         Tally().observe_many(["a", "b"], [True])
