@@ -108,9 +108,14 @@ class Curriculum(ABC):
         """Numbers for a trainer's log."""
         return {}
 
+    def settings(self) -> dict[str, Any]:
+        """Arguments by which it decides: a saved state says them, and one that is loaded with others is warned of."""
+        return {}
+
     def state_dict(self) -> dict[str, Any]:
         """The whole state, as JSON."""
-        return {"curriculum": type(self).__name__, "version": self.version, "config": _as_json(self.config)}
+        kept = {"curriculum": type(self).__name__, "version": self.version, "config": _as_json(self.config)}
+        return kept | self.settings()
 
     def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
         """Continue from a saved state. Raises ``RunError`` for the state of another kind of curriculum.
@@ -123,6 +128,9 @@ class Curriculum(ABC):
         version, saved = int(state["version"]), state["config"]
         self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
         self.version, self._before = version, None  # a refused state has changed nothing
+        for name, mine in self.settings().items():
+            if (wrote := state.get(name, mine)) != mine:
+                warn(f"this state was written with {name}={wrote!r:.100}, and {name}={mine!r} continues it")
 
     def raise_unless_of_this_kind(self, state: Mapping[str, Any]) -> None:
         if state.get("curriculum") != type(self).__name__:

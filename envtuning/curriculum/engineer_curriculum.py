@@ -429,6 +429,9 @@ class EngineerCurriculum(Curriculum):
 
     # State
 
+    def settings(self) -> dict[str, Any]:
+        return {"every": self.every, "unit": self.unit}
+
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict() | {"stage": self.stage, "questions": self._questions, "amount": self._amount}
         state["engineer"] = self.name

@@ -75,6 +75,9 @@ class Ladder(Curriculum):
     def metrics(self) -> dict[str, float]:
         return {"rung": float(self.rung)}
 
+    def settings(self) -> dict[str, Any]:
+        return {"threshold": self.threshold, "window": self._successes.maxlen}
+
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"rung": self.rung, "successes": list(self._successes), "config": None}
 

@@ -87,6 +87,9 @@ class Sampler(Curriculum):
         shares = {f"share/{name}": part for name, part in shares_in(self.config).items()}
         return shares | self._seen.read().as_logged()
 
+    def settings(self) -> dict[str, Any]:
+        return {"every": self.every}
+
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"stage": self.stage, "slices": self.names, "tally": self._seen.read().dump()}
 

@@ -102,14 +102,40 @@ def test_a_refused_state_has_changed_nothing(made: str, tmp_path: Path):
     fed(saved, 0, 14)
     fed(curriculum, 0, 4)
     before = curriculum.state_dict()
-    unread = {"engineer"}
+    unread = {"engineer", *curriculum.settings()}
     if "Ladder" in made or made == "FunctionCurriculum":  # the rung says it, or it may be anything
-        unread = {"config"}
+        unread |= {"config"}
     for part in saved.state_dict().keys() - unread:
         (tmp_path / "state.json").write_text(json.dumps(saved.state_dict() | {part: "damaged"}))
         with pytest.raises(RunError):
             curriculum.load(tmp_path / "state.json")
         assert curriculum.state_dict() == before, part
+
+
+@pytest.mark.parametrize(
+    ("wrote", "reads", "said"),
+    [
+        (
+            MADE["EngineerCurriculum"],
+            EngineerCurriculum("rules", STAGES[0], target=STAGES[2], every=20),
+            "every=10, and every=20",
+        ),
+        (MADE["Pools"], Pools(STAGES[0], every=20), "every=10, and every=20"),
+        (MADE["Ladder of models"], Ladder(STAGES, threshold=0.5, window=20), "window=10, and window=20"),
+        (MADE["Ladder of models"], Ladder(STAGES, threshold=0.6, window=10), r"threshold=0\.5, and threshold=0\.6"),
+        (
+            lambda: EngineerCurriculum("rules", STAGES[0], target=STAGES[2], every=10, unit="steps"),
+            MADE["EngineerCurriculum"](),
+            "unit='steps', and unit='episodes'",
+        ),
+    ],
+)
+def test_a_state_that_was_written_with_another_setting_is_warned_of(
+    wrote: Callable[[], Curriculum], reads: Curriculum, said: str
+):
+    with pytest.warns(UserWarning, match=f"^this state was written with {said} continues it$") as told:
+        reads.load_state_dict(wrote().state_dict())
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(("made", "part"), [("Pools", "rates"), ("Thompson", "won"), ("Thompson", "lost")])
