@@ -32,6 +32,7 @@ class Curriculum(ABC):
 
     config: Config = None  # what to train on now; None leaves the environment as it is
     version: int = 0  # number of configs that were chosen so far
+    loads: int = 0  # number of states that were loaded so far
     _before: tuple[Config] | None = None  # the config before the last swap, until the next state is loaded
     open_envs: int = 0  # whose wrappers report to it: reset, and not yet closed
     made_in: int  # the process that made it; a copy in another process says the same
@@ -90,6 +91,11 @@ class Curriculum(ABC):
     def take_back(self, error: Exception) -> None:  # noqa: B027
         """The last swap did not come about: forget what goes with its config."""
 
+    @property
+    def in_force(self) -> tuple[int, int]:
+        """Another one for each config: a state that is loaded may have another config of the same version."""
+        return self.version, self.loads
+
     def advance(self, *, steps: int = 0, iterations: int = 0) -> None:  # noqa: B027
         """Count environment steps and iterations of the trainer, for curricula that decide by these."""
 
@@ -127,7 +133,7 @@ class Curriculum(ABC):
         self.raise_unless_of_this_kind(state)
         version, saved = int(state["version"]), state["config"]
         self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
-        self.version, self._before = version, None  # a refused state has changed nothing
+        self.version, self._before, self.loads = version, None, self.loads + 1  # a refused state has changed nothing
         for name, mine in self.settings().items():
             if (wrote := state.get(name, mine)) != mine:
                 warn(f"this state was written with {name}={wrote!r:.100}, and {name}={mine!r} continues it")

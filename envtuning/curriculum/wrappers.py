@@ -81,9 +81,9 @@ class _Open:
             curriculum.training_ended()
 
 
-def first_version(curriculum: Curriculum | None) -> int:
-    """The version that an environment has before its first reset: none, if the curriculum has a config to begin with."""
-    return -1 if curriculum is None or curriculum.config is not None else curriculum.version
+def first_in_force(curriculum: Curriculum | None) -> tuple[int, int]:
+    """What is in force in an environment before its first reset: nothing, if the curriculum has a config to begin with."""
+    return (-1, 0) if curriculum is None or curriculum.config is not None else curriculum.in_force
 
 
 class _Swap:
@@ -95,7 +95,7 @@ class _Swap:
         self.open = _Open()
         self.next: Config | None = None
         self.current: Config | None = None  # None until the first swap
-        self._version = first_version(self.curriculum)  # of the config with which the running episode began
+        self._in_force = first_in_force(self.curriculum)  # of the config with which the running episode began
 
     def to(self, config: Config) -> None:
         """Apply it at the next reset; a config that cannot be applied then is refused now."""
@@ -111,8 +111,8 @@ class _Swap:
         self.open.begin(self.curriculum)
         if self.curriculum is not None:
             warn_of_a_copy(self.curriculum)
-        if self.curriculum is not None and self._version != self.curriculum.version:  # or another environment swapped
-            self._version = self.curriculum.version
+        if self.curriculum is not None and self._in_force != self.curriculum.in_force:  # or another environment swapped
+            self._in_force = self.curriculum.in_force
             self.next = self.curriculum.config if self.next is None else self.next
         config, self.next = self.next, None
         if config is not None:
@@ -124,7 +124,7 @@ class _Swap:
     def at_end(self, outcome: Callable[[], Outcome]) -> None:
         if self.curriculum is None:
             return
-        if self._version == self.curriculum.version:  # else the episode began on an earlier config
+        if self._in_force == self.curriculum.in_force:  # else the episode began on an earlier config
             self.curriculum.observe(outcome())
         config = self.curriculum.next()
         if config is not None:
@@ -214,7 +214,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         self._spaces = (env.single_observation_space, env.single_action_space)
         at_once = env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
         self._old_episodes = OldEpisodes(env.num_envs, reset_later=not at_once)
-        self._version = first_version(self.curriculum)
+        self._in_force = first_in_force(self.curriculum)
         self._follow()
 
     def set_config(self, config: Config) -> None:
@@ -272,8 +272,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
 
     def _follow(self) -> None:
         """Set the curriculum's config, if it is a new one."""
-        if self.curriculum is not None and self._version != self.curriculum.version:
-            self._version = self.curriculum.version
+        if self.curriculum is not None and self._in_force != self.curriculum.in_force:
+            self._in_force = self.curriculum.in_force
             if self.curriculum.config is not None:
                 self.set_config(self.curriculum.config)
 

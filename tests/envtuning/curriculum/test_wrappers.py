@@ -393,6 +393,21 @@ def play_rungs(curriculum, mode, steps=40):
     return envs, ended
 
 
+@pytest.mark.parametrize("when", ["before the first reset", "after it"])
+def test_a_state_that_is_loaded_brings_its_config_also_if_it_was_never_swapped(when):
+    def two(first):
+        return EngineerCurriculum("fixed", mfl.LakeConfig.single(4, 2, hole_ratio=first), every=100)
+
+    state, alone = two(0.1).state_dict(), CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=HARD), two(0.2))
+    vector = CurriculumVectorEnv(SyncVectorEnv([lambda: gym.make("MAPFFrozenLake-v0", config=HARD)]), two(0.2))
+    for env in (alone, vector):
+        if when == "after it":
+            env.reset(seed=0)
+        env.curriculum.load_state_dict(state)
+        env.reset(seed=0)
+        assert env.get_config() == env.curriculum.config == two(0.1).config
+
+
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_episodes_begun_on_the_rung_before_say_nothing_of_the_next(mode):
     ladder = Ladder(range(5), threshold=1.0, window=4)
