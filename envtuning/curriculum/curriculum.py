@@ -6,6 +6,7 @@ A trainer's wrapper or callback reports finished episodes by ``observe`` or ``ob
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -132,7 +133,8 @@ class Curriculum(ABC):
             raise SpecError(f"renamed={dict(renamed)}: a {type(self).__name__} keeps nothing by slice")
         self.raise_unless_of_this_kind(state)
         version, saved = int(state["version"]), state["config"]
-        self.config = type(self.config).model_validate(saved) if isinstance(self.config, BaseModel) else saved
+        read = isinstance(saved, BaseModel) or not isinstance(self.config, BaseModel)
+        self.config = saved if read else type(self.config).model_validate(saved)
         self.version, self._before, self.loads = version, None, self.loads + 1  # a refused state has changed nothing
         for name, mine in self.settings().items():
             if (wrote := state.get(name, mine)) != mine:
@@ -184,6 +186,28 @@ class FunctionCurriculum(Curriculum):
     def decide(self) -> Config | None:
         answer, self._answer = self._answer, None
         return answer
+
+    def state_dict(self) -> dict[str, Any]:
+        kind = type(self.config)
+        named = {"model": f"{kind.__module__}:{kind.__qualname__}"} if isinstance(self.config, BaseModel) else {}
+        return super().state_dict() | named
+
+    def load_state_dict(self, state: dict[str, Any], renamed: Mapping[str, str] | None = None) -> None:
+        self.raise_unless_of_this_kind(state)
+        if (name := state.get("model")) is not None:
+            state = state | {"config": _model_named(name).model_validate(state["config"])}
+        super().load_state_dict(state, renamed)
+
+
+def _model_named(name: str) -> type[BaseModel]:
+    """A class that the script has by now, as its function makes these configs: nothing is imported for a file."""
+    module, _, there = name.partition(":")
+    found = getattr(sys.modules.get(module), there, None)
+    if not (isinstance(found, type) and issubclass(found, BaseModel)):
+        raise RunError(
+            f"the saved config is of the class {name!r:.200}, which is not there: define it outside of functions, and load after that"
+        )
+    return found
 
 
 def as_curriculum(given: Curriculum | Callable[[bool], Config | None]) -> Curriculum:

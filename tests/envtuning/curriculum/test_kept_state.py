@@ -31,6 +31,7 @@ MADE: dict[str, Callable[[], Curriculum]] = {
     "Thompson": lambda: Thompson(STAGES[0], every=10),
     "Pools": lambda: Pools(STAGES[0], every=10),
     "FunctionCurriculum": lambda: FunctionCurriculum(lambda success: {"holes": 0.2} if success else {"holes": 0.1}),
+    "FunctionCurriculum of models": lambda: FunctionCurriculum(lambda success: STAGES[success]),
 }
 
 
