@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Integral, Real
 from operator import eq
 from typing import Any
 
@@ -87,7 +88,8 @@ def read_back(config: BaseModel, current: ConfigT) -> ConfigT:
     try:
         told = dump(config, warnings=False)  # validation tells more, in a sentence
     except Exception as error:  # built past its validators, it may hold anything
-        raise KnobError(f"the config cannot be written as JSON ({type(error).__name__}: {error})") from error
+        other = f"the config cannot be written as JSON ({type(error).__name__}: {error})"
+        raise KnobError("; ".join(_foreign_numbers(config)) or other) from error
     return validated(type(current), told)
 
 
@@ -98,15 +100,29 @@ def _unknown_names(part: Any, path: str = "") -> Iterator[str]:
         for name in sorted(part.model_fields_set - fields.keys() - extra.keys()):
             place = path or "the config"
             yield f"{place} has no field {name!r}, and model_copy does not check names: give one of {', '.join(fields)}"
-        below: dict[Any, Any] = {name: value for name, value in vars(part).items() if name in fields} | extra
-    elif isinstance(part, Mapping):
-        below = dict(part)
-    elif isinstance(part, list | tuple):
-        below = dict(enumerate(part))
-    else:
-        return
-    for key, value in below.items():
+    for key, value in _inside(part):
         yield from _unknown_names(value, f"{path}.{key}" if path else str(key))
+
+
+def _foreign_numbers(part: Any, path: str = "") -> Iterator[str]:
+    """A sentence for each number in the config that is not Python's own, such as one of numpy's."""
+    if isinstance(part, Real) and not isinstance(part, int | float):
+        plain = "int" if isinstance(part, Integral) else "float"
+        yield f"{path} is of type {type(part).__name__}, which cannot be written as JSON: give a plain {plain}"
+    for key, value in _inside(part):
+        yield from _foreign_numbers(value, f"{path}.{key}" if path else str(key))
+
+
+def _inside(part: Any) -> list[tuple[Any, Any]]:
+    """What a model, a mapping or a list holds, with the names; nothing in other values."""
+    if isinstance(part, BaseModel):
+        fields = type(part).model_fields
+        return [(name, value) for name, value in vars(part).items() if name in fields] + [
+            *(part.model_extra or {}).items()
+        ]
+    if isinstance(part, Mapping):
+        return [*part.items()]
+    return [*enumerate(part)] if isinstance(part, list | tuple) else []
 
 
 NO_GUARD = Guard()

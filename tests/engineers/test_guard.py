@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 
+import numpy as np
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -40,6 +41,14 @@ def test_a_name_that_model_copy_took_without_a_look_is_refused(kitchen):
     assert said.startswith(
         "menu.soup has no field 'heta', and model_copy does not check names: give one of share, heat,"
     )
+
+
+def test_a_number_of_numpys_is_refused_by_its_field(kitchen):
+    said = check(with_menu(kitchen, soup={"heat": np.float32(90.0), "steps": np.int64(3)}), kitchen)
+    assert said == [
+        "menu.soup.heat is of type float32, which cannot be written as JSON: give a plain float; "
+        "menu.soup.steps is of type int64, which cannot be written as JSON: give a plain int"
+    ]
 
 
 class Open(BaseModel):
