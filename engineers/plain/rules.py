@@ -25,6 +25,7 @@ from engineers.plain.signals import Rates, Signals, learnability, rates, signals
 from engineers.plain.way import ALIVE, Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageRecord, StageReport, read_first, wilson
 from engineers.roles import WHOLE, SliceKnobs, find_slices, with_beside
+from engineers.shared.counts import counted
 from engineers.shared.sentences import in_sentences
 from engineers.tiers import Tier
 
@@ -117,7 +118,7 @@ class RulesEngineer(Walker):
         else:
             # how far the target is, nobody knows
             fraction = min(fraction_with(limits.frontier, p, v), max(p - v, 0.0)) / 2
-        left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
+        left = "" if report.rounds_left is None else f", {counted(report.rounds_left, 'round')} left"
         goal = "it" if way.is_known or seen.validated else "the hard end, as there is no target"
         return fraction, f"{seen.told(p, name)}{left}: {fraction:.0%} of the way to {goal}"
 
