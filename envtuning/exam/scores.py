@@ -104,4 +104,8 @@ def part_of(gains: dict[str, Any], ceilings: dict[str, Any]) -> Interval | None:
     mean = sum(float(gains[name].mean()) for name in names) / sum(float(ceilings[name].mean()) for name in names)
     if min(map(len, gains.values())) < 3:
         return Interval(mean, None, None)
-    return Interval(mean, *(float(end) for end in np.quantile(drawn, (0.025, 0.975))))
+    with np.errstate(invalid="ignore"):  # between two infinite ones
+        ends = np.quantile(drawn, (0.025, 0.975))
+    if not np.isfinite(ends).all():  # too often nothing was to gain, and a file has no word for it
+        return Interval(mean, None, None)
+    return Interval(mean, *map(float, ends))

@@ -723,6 +723,14 @@ def test_the_part_of_the_oracles_gain_is_a_quotient_of_sums():
     assert part_of(gains, {name: -of for name, of in ceilings.items()}) is None
 
 
+def test_a_part_of_a_gain_that_is_often_none_has_no_interval():
+    """An infinite end would be no number in the file, so an honest file would be refused."""
+    part = part_of({"a": np.full(3, 0.1)}, {"a": np.array([0.3, 0.0, 0.0])})
+    assert part is not None
+    assert part.mean == pytest.approx(1.0)
+    assert (part.low, part.high) == (None, None)
+
+
 def test_the_null_family_does_not_count_in_the_part():
     null = SMALL.model_copy(update={"name": "null"})
     found = [sit(paper(name, family=family, root=root)) for family in (SMALL, null) for root in (0, 1, 2) for name in (*BOUNDS, "once")]  # fmt: skip
