@@ -95,6 +95,8 @@ def families_named(names: str) -> list[Family]:
     found = [named(part.strip()) for part in names.split(",") if part.strip()]
     if not found:
         raise SpecError(f"no family is named: give one of {', '.join(NAMED)}")
+    if len(set(found)) < len(found):
+        raise SpecError(f"families {names}: give none twice")
     return found
 
 

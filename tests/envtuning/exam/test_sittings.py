@@ -930,6 +930,7 @@ def test_on_another_machine_small_differences_are_allowed(honest, tmp_path):
         (["--decisions", "7"], "give one of 2, 3, 4, 5, 6"),
         (["--engineer", "oracle"], "is in every exam"),
         (["--engineer", "rules,rules"], "none twice"),
+        (["--family", "codes-slow,codes-slow"], "families codes-slow,codes-slow: give none twice"),
         (["--engineer", "nobody"], "is unknown"),
         (["--reads", "minds"], "give one of scores"),
         (["verify"], "give 'verify FILE'"),
