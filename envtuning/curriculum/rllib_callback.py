@@ -16,6 +16,7 @@ from envtuning.curriculum.apply import Apply, apply_config, raise_unless_fits, s
 from envtuning.curriculum.by_reward import ByReward
 from envtuning.curriculum.curriculum import Config, Curriculum, applying, as_curriculum
 from envtuning.curriculum.ended import SliceOf, outcome_of
+from envtuning.curriculum.wrappers import raise_if_told_below
 from envtuning.errors import RunError, SpecError
 from envtuning.outcomes import Outcome
 
@@ -130,6 +131,7 @@ class RLlibCurriculumCallback(RLlibCallback):
     def on_algorithm_init(self, *, algorithm: Algorithm, **_: Any) -> None:
         """The configs must fit the spaces, and training begins with the curriculum's current config."""
         if isinstance(self.curriculum, Curriculum):
+            raise_if_told_below(self.curriculum, getattr(algorithm.env_runner, "env", None))  # others have copies
             if self._apply is apply_config:
                 self.curriculum.attach(partial(_raise_unless_all_take, algorithm.env_runner_group))
             if self.curriculum.config is not None:

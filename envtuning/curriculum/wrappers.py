@@ -43,7 +43,7 @@ def attached(given: Given | None, env: Any, apply: Apply, counts: Sequence[str] 
     if given is None:
         return None
     curriculum = as_curriculum(given)
-    _raise_if_told_below(curriculum, env)
+    raise_if_told_below(curriculum, env)
     if counts is not None:
         curriculum.raise_unless_counted(counts)
     if apply is apply_config:
@@ -53,7 +53,7 @@ def attached(given: Given | None, env: Any, apply: Apply, counts: Sequence[str] 
     return curriculum
 
 
-def _raise_if_told_below(curriculum: Curriculum, env: Any) -> None:
+def raise_if_told_below(curriculum: Curriculum, env: Any) -> None:
     for layer in all_below(env):
         if isinstance(layer, _WRAPPERS) and layer.curriculum is curriculum:
             raise SpecError(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import gymnasium as gym
 import pytest
 
+import mapf_frozenlake  # noqa: F401  its environments
 from engineers import make
 from envtuning.errors import SpecError
 from tests.lazily import needed
@@ -130,6 +132,17 @@ class TestRLlib:
         one.on_episode_start(episode=episode("f"), env_runner=runner)
         end("f", True)
         assert len(runner.curriculum_notes.ended) == 1
+
+    def test_an_environment_that_has_the_same_curriculum_is_refused(self, callback):
+        from envtuning import CurriculumEnv, Ladder
+
+        ladder, algorithm = Ladder(["easy", "hard"]), self.algorithm(None)
+        lakes = gym.make("MAPFFrozenLake-v0")
+        algorithm.env_runner = SimpleNamespace(env=CurriculumEnv(lakes, ladder, apply=lambda env, config: None))
+        with pytest.raises(SpecError, match="would count twice, as a CurriculumEnv below has the same Ladder"):
+            callback.following(ladder)().on_algorithm_init(algorithm=algorithm)
+        algorithm.callbacks = callback.following(Ladder(["easy", "hard"]))()
+        algorithm.callbacks.on_algorithm_init(algorithm=algorithm)
 
     def test_slices_that_have_other_names_now_are_mapped(self, callback, tmp_path):
         import mapf_frozenlake as mfl

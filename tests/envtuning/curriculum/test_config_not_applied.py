@@ -120,7 +120,9 @@ def rllib(curriculum: Curriculum) -> Played:
 
     callback, runner = RLlibCurriculumCallback.following(curriculum)(), SimpleNamespace(env=Brittle())
     group = SimpleNamespace(foreach_env_runner=lambda do, **_: [do(runner)])
-    algorithm = SimpleNamespace(callbacks=callback, env_runner_group=group, eval_env_runner_group=None)
+    algorithm = SimpleNamespace(
+        callbacks=callback, env_runner_group=group, eval_env_runner_group=None, env_runner=runner
+    )
     trained, logger = [0], SimpleNamespace(log_value=lambda *_, **__: None)
 
     def train() -> None:
