@@ -78,6 +78,8 @@ NEEDS_MODEL = {
 # Backends that ask a model over a network or on this machine, and bound each question by their option ``timeout``.
 TIMED = ("openai", "gemini", "litellm", "server", "local")
 
+IN_A_RUN = ("checkpoint", "base")  # the loop makes them, on its trainee's own model
+
 CONTEXT_UNLESS_GIVEN = {"human": "full"}
 
 POSITIONAL = (
@@ -225,6 +227,11 @@ def _factory(name: str) -> Callable[..., Engineer]:
         if not is_trusted_option("engineer.name", name):
             raise_unless_importable(point.module)
         return point.load()
+    if backend in IN_A_RUN:
+        raise UnknownEngineer(
+            f"engineer {backend!r} asks the model under training, so it exists in a run whose trainee is grpo alone: "
+            f"give another engineer here, such as {NEEDS_MODEL['local']!r}"
+        )
     close = "".join(f" (did you mean {one}?)" for one in get_close_matches(backend, available(), 1))
     raise UnknownEngineer(
         f"engineer {backend!r} is unknown{close}: give one of {', '.join(available())}, or your own as 'package.module:factory'"

@@ -21,6 +21,14 @@ def test_an_unknown_name_lists_the_known_ones():
     assert all(name in str(error.value) for name in available())
 
 
+@pytest.mark.parametrize("name", ["checkpoint", "base"])
+def test_an_engineer_of_a_run_says_that_it_exists_there(name):
+    with pytest.raises(
+        UnknownEngineer, match=f"engineer '{name}' asks the model under training, so it exists in a run"
+    ):
+        engineers.make(name)
+
+
 @pytest.mark.parametrize("backend", ["openai", "gemini", "litellm", "local", "server", "replay"])
 def test_a_backend_that_needs_a_model_says_how_to_name_one(backend):
     with pytest.raises(UnknownEngineer, match=f"write it as '{backend}/"):
