@@ -29,6 +29,7 @@ try:
 except ImportError as error:
     raise needs("TRLCurriculumCallback", error, extra="grpo") from None
 
+LATE = 20  # steps, more than data loaders fetch ahead
 Rewards = Callable[..., list[float]]  # a reward function of TRL
 
 
@@ -100,6 +101,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         self._wrapped = False  # the trainer's reward function, and
         self._met = False  # whether the trainer has called this callback
         self._rows_doubted = False
+        self._late = 0  # steps in a row, up to the last one, whose replies all were late
         self._best = 0.0  # the highest score that counted, and
         self._doubted = False  # whether a warning has said that none was a success
 
@@ -219,6 +221,7 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
         config = None
         if state.is_world_process_zero:
             self._doubt_rows(paid)
+            self._doubt_late_rows(paid)
             self._doubt_a_second(judged)
             if judged:
                 self._any_judged = bool(self._any_judged or paid)
@@ -252,6 +255,18 @@ class TRLCurriculumCallback(TrainerCallback, ExportableState):
             warn(
                 "no row of the trainer's says a version, as those of the prompts do, so no change of the config reaches it: give the trainer "
                 "train_dataset=prompts.dataset"
+            )
+
+    def _doubt_late_rows(self, paid: Sequence[_Paid]) -> None:
+        """Warn, once, of rows that are a copy of the first ones: no reply to them counts after the first swap."""
+        if not paid:
+            return
+        late = all(one.version is not None and self._is_late(one.version) for one in paid)
+        self._late = self._late + 1 if late else 0
+        if self._late == LATE:
+            warn(
+                f"no reply of the last {LATE} steps counts, as all rows are of an earlier config: give the trainer prompts.dataset itself, as a "
+                "copy of its rows follows no change of the config"
             )
 
     def _doubt_a_second(self, judged: Sequence[Sequence[bool]]) -> None:

@@ -287,6 +287,23 @@ def test_rows_that_are_not_those_of_the_prompts_are_doubted_once():
         training(Config())
 
 
+def test_rows_that_stay_those_of_the_first_config_are_doubted_once():
+    def training(steps, follows):
+        prompts = TextPrompts(WORLD, CONFIG)
+        callback = callbacks.TRLCurriculumCallback(prompts, EngineerCurriculum(Shifts(), CONFIG, every=4))
+        for _ in range(steps):
+            version = prompts.version if follows else 1
+            stepped(callback, [1.0, 0.5], ["odd", "even"], config_version=[version, version])
+
+    with pytest.warns(UserWarning, match="no reply of the last 20 steps counts, as all rows are of an earlier") as told:
+        training(60, follows=False)
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        training(20, follows=False)
+        training(60, follows=True)
+
+
 class Config:
     """Prompts of a user's own, which say no version."""
 
