@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from benchmarks._kept import kept_or_made  # noqa: E402
 from benchmarks._points import in_points  # noqa: E402
 from benchmarks._record import RESULTS  # noqa: E402
 from benchmarks.exam_rules import compared  # noqa: E402
-from benchmarks.real_skills import MAIN, task_lines, worst_quarter  # noqa: E402
+from benchmarks.real_skills import CONTROL, MAIN, PRIMARY, task_lines, worst_quarter  # noqa: E402
 from benchmarks.reward_learner import CAP, Learner, divergence, loss_of, questions_taken, replies_to  # noqa: E402
 from benchmarks.reward_study import (  # noqa: E402
     EVEN,
@@ -43,6 +44,7 @@ from envtuning.exam.roots import tasks_of  # noqa: E402
 from envtuning.exam.session import Start  # noqa: E402
 from envtuning.exam.training import made, sampled  # noqa: E402
 from envtuning.outcomes import Tally  # noqa: E402
+from envtuning.studies.intervals import t_mean  # noqa: E402
 
 SMALL = Family(
     name="small", learning="reward", replies=4, mastered=2, lacking=2, hopeless=1, coins=1, letters=6, lengths=(2,), width=16,
@@ -488,6 +490,10 @@ def test_the_page_has_each_task_of_the_real_model():
     assert f"their means are {min(norms):.0f} to {max(norms):.0f}." in PAGE
 
 
+def gain_of(row: dict[str, Any], leave_out: str | None = None) -> float:
+    return np.mean([row["end"][task] - row["before"][task] for task in row["end"] if task != leave_out])
+
+
 def test_what_the_page_says_of_a_real_model_is_stored():
     figures = json.loads((RESULTS / "real_skills.json").read_text(encoding="utf-8"))["figures"]
     more = json.loads((RESULTS / "real_skills_more.json").read_text(encoding="utf-8"))["figures"]
@@ -502,6 +508,24 @@ def test_what_the_page_says_of_a_real_model_is_stored():
     refilled, ours = (one["over seeds"] for one in more["gains beside it"][:2])
     assert f"even draws with refill gain {in_points(refilled)} points and `rising` {in_points(ours)}" in PAGE
     assert min(refilled["low"], ours["low"]) > 0  # "does learn by reward"
+    both = [one for one in [*figures["rows"], *more["rows"]] if one["arm"] in PRIMARY]
+    without = [
+        t_mean([gain_of(row, leave_out="next") for row in both if row["arm"] == arm]) for arm in reversed(PRIMARY)
+    ]
+    refilled, ours = map(asdict, without)
+    assert f"Without `next`, the two arms gain {in_points(refilled)} and {in_points(ours)}." in PAGE
+    assert min(refilled["low"], ours["low"]) > 0
+    shuffled = [gain_of(row) for row in more["rows"] if row["arm"] == CONTROL]
+    assert [row["seed"] for row in more["rows"] if row["arm"] == CONTROL] == [5, 6]
+    assert "On seeds 5 and 6 it gains {:+.1f} and {:+.1f} points.".format(*(100 * gain for gain in shuffled)) in PAGE
+    of_six = next(row for row in more["rows"] if (row["arm"], row["seed"]) == (CONTROL, 6))
+    rises = "from {:.0f} to {:.0f} %".format(*(100 * of_six[when]["next"] for when in ("before", "end")))
+    assert f"`next` rises on seed 6 even there, {rises}." in PAGE
+    gained = [100 * gain_of(row) for arm in reversed(PRIMARY) for row in both if row["arm"] == arm and row["seed"] > 4]
+    assert (
+        "There, even draws with refill gain {:+.1f} and {:+.1f}, and `rising` {:+.1f} and {:+.1f}".format(*gained)
+        in PAGE
+    )
     means = {
         arm: [np.mean([100 * row["all"][when] for row in figures["means"] if row["arm"] == arm]) for when in ("before", "end")]
         for arm in ("even with refill", "even", "rising", "learnability", "hindsight")
@@ -524,7 +548,9 @@ def test_what_the_page_says_of_a_real_model_is_stored():
     least, most = min(refills), max(refills)
     assert f"refill has {least:,} to {most:,} replies, and the others have {replies['even'][0]:,}" in PAGE
     assert {count for arm in made if arm != "even with refill" for count in replies[arm]} == {2578}
-    assert {row["before"]["parity"] for row in figures["rows"] + more["rows"]} == {0.5}
+    assert {row["seed"]: row["before"]["parity"] for row in figures["rows"] + more["rows"]} == dict.fromkeys(
+        range(5), 0.5
+    ) | {5: 0, 6: 0}
     of_pair = {(one["arms"], one["tasks"]): one for one in figures["contrasts"]}
     plain = of_pair["rising - even", "between"]
     rule = of_pair["learnability - even", "between"]
