@@ -40,6 +40,7 @@ class ExamTrainee(Trainee):
     ) -> None:  # fmt: skip
         start = Start(world.root, seed if training is None else training)
         self.world, self.session = world, Session(world.family, [start])
+        self.outcomes_in_words = HOW_JUDGED[world.family.learning].format(replies=world.family.replies)
         self.session.tasks = [HeldOut(world, fingerprints_of(exclude))]
 
     @classmethod

@@ -75,7 +75,7 @@ def what_outcomes_are(attempt: Attempt) -> dict[str, Any]:
     return {
         "score_in_words": own or world.about.score_in_words,
         "blind_scores": {name: round(score, 4) for name, score in blind.items()},
-        "outcomes_in_words": declared.outcomes_in_words,
+        "outcomes_in_words": attempt.trainee.outcomes_in_words,
     }
 
 

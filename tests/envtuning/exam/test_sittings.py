@@ -1052,6 +1052,20 @@ def test_a_run_is_the_same_training_as_a_sitting(root, engineer, tmp_path):
     assert sitting.end == sit(asked).success
 
 
+@pytest.mark.parametrize(
+    ("learning", "said"), [("supervised", "before the update that learns from it, without"), ("reward", "sampled at temperature 1, 4 to a question")]
+)  # fmt: skip
+def test_a_report_says_how_its_family_judges_the_answers_of_training(learning, said, tmp_path, monkeypatch):
+    monkeypatch.setitem(
+        NAMED,
+        "paid",
+        ROOMY.model_copy(update={"name": "paid", "learning": learning, "lengths": (2,), "letters": 8, "replies": 4}),
+    )
+    world = {"name": "exam", "options": {"family": "paid", "root": 0}}
+    run = start(spec_of(0, "rising", world=world), tmp_path / "run")
+    assert said in run.state.done[0].report.outcomes_in_words
+
+
 def preset(root: int, engineer: str, **suites) -> RunSpec:
     """``exam-codes`` as it is, but for the root, the engineer, the seed of its draws and the size of the suites."""
     written = load_spec("exam-codes").model_dump(mode="json")
