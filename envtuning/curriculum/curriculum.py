@@ -33,7 +33,7 @@ class Curriculum(ABC):
 
     config: Config = None  # what to train on now; None leaves the environment as it is
     version: int = 0  # number of configs that were chosen so far
-    loads: int = 0  # number of states that were loaded so far
+    loads: int = 0  # number of loaded states with another config
     _before: tuple[Config] | None = None  # the config before the last swap, until the next state is loaded
     open_envs: int = 0  # whose wrappers report to it: reset, and not yet closed
     made_in: int  # the process that made it; a copy in another process says the same
@@ -134,8 +134,9 @@ class Curriculum(ABC):
         self.raise_unless_of_this_kind(state)
         version, saved = int(state["version"]), state["config"]
         read = isinstance(saved, BaseModel) or not isinstance(self.config, BaseModel)
-        self.config = saved if read else type(self.config).model_validate(saved)
-        self.version, self._before, self.loads = version, None, self.loads + 1  # a refused state has changed nothing
+        config = saved if read else type(self.config).model_validate(saved)
+        self.loads += _as_json(config) != _as_json(self.config)  # running episodes of the same config still count
+        self.config, self.version, self._before = config, version, None  # a refused state has changed nothing
         for name, mine in self.settings().items():
             if (wrote := state.get(name, mine)) != mine:
                 warn(f"this state was written with {name}={wrote!r:.100}, and {name}={mine!r} continues it")
