@@ -1,10 +1,11 @@
 """Roles: which knobs of a config are shares of its slices and which make a slice harder.
 
-A field may say so itself, ``Field(…, json_schema_extra={"role": "share"})`` or ``"difficulty"`` or ``"none"``. Otherwise
-the field called ``share`` is the share, and every other number with two bounds is a difficulty, harder upwards unless the field
-says ``{"harder": "lower"}``. A slice is a group of knobs that has a share, with all that is below it; its name is its key in the
-config, as in the report's results. A difficulty beside the slices holds for all of them. A config without any share is one slice, called ``WHOLE``, which holds all
-its difficulties. Slices stand in an order from easy to hard where all their keys are numbers, or where their shares say ``{"order": true}``.
+A field may say so itself, ``Field(…, json_schema_extra={"role": "share"})`` or ``"difficulty"`` or ``"none"``. Otherwise the
+field called ``share`` is the share, and every other number with two bounds is a difficulty, harder upwards unless the field
+says ``{"harder": "lower"}``. A slice is a group of knobs that has a share, with all that is below it; its name is its key in
+the config, as in the report's results. A difficulty beside the slices holds for all of them. A config without any share is
+one slice, called ``WHOLE``, which holds all its difficulties. Slices stand in an order from easy to hard where all their
+keys are numbers, or where their shares say ``{"order": true}``.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _raise_unless_direction(knob: Knob) -> None:
 
 def easy_to_hard(knob: Knob, bounds: tuple[float, float]) -> tuple[float, float]:
     """The ends of a difficulty's range, the easy one first."""
-    return bounds if knob.extra.get("harder", HIGHER) == HIGHER else (bounds[1], bounds[0])
+    return (bounds[1], bounds[0]) if knob.extra.get("harder") == LOWER else bounds
 
 
 def split_by_role(knobs: Iterable[Knob]) -> tuple[list[Knob], list[Knob]]:

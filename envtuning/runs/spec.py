@@ -219,27 +219,21 @@ def _unshared(data: Any) -> Any:
 def _set(data: Any, key: str, value: Any) -> None:
     """Put a value at a dotted key. Missing sections are made."""
     *way, last = key.split(".")
-    gone: list[str] = []
-    for part in way:
-        place = _place_in(data, part, f"--set {key}: there is no {part!r} to set anything in{_as_it_is(gone, data)}")
+    for at, part in enumerate(way):
+        place = _place_in(data, part, way[:at], f"--set {key}: there is no {part!r} to set anything in")
         data = data[place] if isinstance(data, list) else data.setdefault(place, {})
-        gone.append(part)
-    data[_place_in(data, last, f"--set {key}: there is no {last!r} to set{_as_it_is(gone, data)}")] = value
+    data[_place_in(data, last, way, f"--set {key}: there is no {last!r} to set")] = value
 
 
-def _as_it_is(way: list[str], data: Any) -> str:
-    """Why nothing can be set below a place that has a plain value."""
-    plain = way and not isinstance(data, dict | list)
-    return f", because {'.'.join(way)} is {data!r:.60}: give --set {'.'.join(way)}=…" if plain else ""
-
-
-def _place_in(data: Any, part: str, otherwise: str) -> Any:
-    """The index or the key that a part of a dotted key means. Raises ``SpecError`` that says what is ``otherwise``."""
+def _place_in(data: Any, part: str, way: list[str], otherwise: str) -> Any:
+    """The index or the key that a part of a dotted key means, behind the parts of the ``way``. Raises ``SpecError`` that says what is ``otherwise``."""
     if isinstance(data, list) and part.isdecimal() and int(part) < len(data):
         return int(part)
     if isinstance(data, dict):
         return next((name for name in data if str(name) == part), part)  # YAML reads sizes as numbers
-    raise SpecError(otherwise)
+    here = ".".join(way)
+    plain = "" if isinstance(data, list) else f", because {here} is {data!r:.60}: give --set {here}=…"
+    raise SpecError(f"{otherwise}{plain}")
 
 
 def _presets() -> Traversable:

@@ -47,8 +47,9 @@ class Outcomes:
             paid = [reward for reward, _ in judged]
             self.observe(metadata, failure, [verdict.score for _, verdict in judged], completion_ids)
         if self.pays is not None:
-            about = columns | {"metadata": metadata, "completion_ids": completion_ids, "paid": paid}
-            paid = self.pays(completions=completions, **about)
+            paid = self.pays(
+                completions=completions, metadata=metadata, completion_ids=completion_ids, paid=paid, **columns
+            )
         return list(paid)
 
     def observe(
