@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
@@ -192,7 +192,6 @@ values = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_merge_accepts_what_json_schema_accepts(data):
     """The oracle is the jsonschema package on the published schema; that no knob is changed twice it cannot say."""

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import ClassVar, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
@@ -197,7 +197,6 @@ def test_faults_of_values_are_sentences():
     )
 
 
-@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_fit_gives_a_value_that_the_model_takes(value):
     for path in ("wind.speed", "count"):

@@ -86,7 +86,7 @@ def divisions(name: str, config: BaseModel, stages: list[list[SliceResult]], **o
 
 @pytest.mark.parametrize("piece", [Piece, Tenths, Steps])
 @pytest.mark.parametrize("name", DIVIDERS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(told=stages_of(st.integers(2, 25)))
 def test_every_slice_has_a_hundredth_of_the_draws_of_any_two_stages(name, piece, told):
     count, stages = told
@@ -97,7 +97,7 @@ def test_every_slice_has_a_hundredth_of_the_draws_of_any_two_stages(name, piece,
 
 
 @pytest.mark.parametrize("name", DIVIDERS)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(told=stages_of(st.sampled_from([26, 40, 60])))
 def test_of_more_than_25_slices_each_has_a_quarter_of_an_even_share(name, told):
     count, stages = told

@@ -372,7 +372,7 @@ def situations(draw):
     return report, config
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(situations(), st.sampled_from(PLAIN), st.integers(0, 5))
 def test_no_report_leads_out_of_bounds(situation, name, seed):
     report, config = situation

@@ -7,7 +7,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engineers.model.replies import MAX_CHARACTERS, ReplyError, parse_reply, without_thoughts
@@ -86,7 +86,6 @@ def test_ten_megabytes_are_refused_at_once():
     assert time.process_time() - begin < 0.5
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from(list('{}[]",:0aN<think>/`\n \\')), max_size=200))
 def test_any_text_is_an_object_or_a_reply_error(text):
     try:
@@ -96,7 +95,6 @@ def test_any_text_is_an_object_or_a_reply_error(text):
     assert isinstance(found, dict) or (found.where and found.why)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=5), st.recursive(st.integers() | st.text(max_size=5), st.lists, max_leaves=5)))
 def test_any_object_comes_back_from_prose(body):
     text = f"Sure.\n```json\n{json.dumps(body)}\n```\nBye."

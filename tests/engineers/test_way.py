@@ -46,7 +46,7 @@ def test_the_ends_of_the_way_are_the_heaps_themselves(pair):
     assert transported(start, goal, 1.0) == pytest.approx(goal)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(heaps(), st.floats(0, 1))
 def test_each_grain_goes_its_own_part(pair, fraction):
     """Against an oracle that moves the k-th grain of one sorted heap to the k-th grain of the other."""
@@ -229,7 +229,6 @@ class Poles(BaseModel):
 HUNDREDTHS = st.integers(0, 100).map(lambda at: at / 100)
 
 
-@settings(deadline=None)
 @given(HUNDREDTHS, st.none() | HUNDREDTHS, st.integers(-4, 4).map(lambda at: at / 4))
 def test_a_knob_whose_lower_values_are_harder_moves_as_the_mirror_of_one_whose_higher_are(value, aim, fraction):
     poles = Poles(length=1 - value, wind=value)

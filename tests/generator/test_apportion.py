@@ -18,7 +18,7 @@ def off_by(chosen, quotas):
 
 
 @given(some_weights, some_weights, st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_prefix_is_within_one(shares, weights, data):
     ratios = data.draw(st.lists(st.floats(0, 1), min_size=len(shares), max_size=len(shares)))
     shares, weights = normalised(shares), normalised(weights)
@@ -30,7 +30,7 @@ def test_every_prefix_is_within_one(shares, weights, data):
 
 
 @given(some_weights, some_weights, st.integers(0, N))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_longer_sequence_begins_with_a_shorter_one(shares, weights, n):
     arguments = normalised(shares), np.full(len(shares), 0.3), normalised(weights)
     for long, short in zip(apportion(*arguments, N), apportion(*arguments, n)):
@@ -43,7 +43,7 @@ def test_a_longer_sequence_begins_with_a_shorter_one(shares, weights, n):
     st.sampled_from([0.25, 0.5, 0.75]),
 )
 @example([1, 1], [1, 1], 0.5)  # all three alternate: in step, half the combinations would never come
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_sizes_labels_and_counts_do_not_march_in_step(shares, weights, ratio):
     shares, weights = normalised(shares), normalised(weights)
     n = 4000

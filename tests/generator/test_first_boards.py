@@ -55,7 +55,7 @@ def test_the_same_boards(name, nothing_compiled, monkeypatch):
     assert all(same(one, wanted[j : j + 1]) for j, one in enumerate(drawn))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(2, 10), st.integers(2, 10), st.integers(1, 4), st.floats(0, 0.5), st.integers(0, 2**63))
 def test_every_array_is_the_same(height, width, agents, holes, key):
     agents = min(agents, height * width // 3)

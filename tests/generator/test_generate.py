@@ -96,7 +96,7 @@ def test_hole_counts_round_half_up(ratio, size, agents, holes):
     st.sampled_from([None, 0.0, 0.5]),
     st.integers(0, 99),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_certificates_are_true(size_and_agents, hole_ratio, wait_ratio, seed):
     """Solvable, makespan and label: all as joint breadth-first search finds them."""
     size, agents = size_and_agents
@@ -204,7 +204,7 @@ def guises(instance):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_keys_are_equal_exactly_for_guises(seed):
     config = LakeConfig.single(size=3, num_agents=2, hole_ratio=0.2)
     one, other = generate(config, 2, seed=seed, certify="reachable")

@@ -23,7 +23,7 @@ def draw(family, rows, columns, seed=0, n=1, agents=1, **knobs):
     return mfl.generate(config, n, seed, certify="reachable", num_threads=1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     family=st.sampled_from(FAMILIES), rows=st.integers(2, 40), columns=st.integers(2, 40), seed=st.integers(0, 99),
     loops=st.sampled_from([0.0, 0.2, 1.0]), room_size=st.integers(2, 9), shelf_length=st.integers(1, 9), aisle=st.integers(1, 3),

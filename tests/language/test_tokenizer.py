@@ -46,7 +46,6 @@ def test_a_tokenizer_without_a_template_and_one_with_the_plain_template_read_ali
 
 
 @given(st.text(max_size=200))
-@settings(deadline=None)
 def test_any_text_comes_back(tokenizer, text):
     ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True).input_ids
     assert tokenizer.decode(ids) == text
@@ -61,7 +60,7 @@ def test_words_of_lakes_and_signs_of_json_are_single_tokens(tokenizer):
 
 
 @given(instances(max_side=10, max_agents=5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_short_prompt_is_short(tokenizer, instance):
     cells, agents = instance.height * instance.width, instance.num_agents
     for prompt in (mfl.plan_prompt(instance, "short"), turns_prompt(instance, 24, "short")):

@@ -121,7 +121,7 @@ def test_padding_does_not_matter():
         assert padded == certify_batch(instance.holes[None], instance.starts[None], instance.goals[None])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32 - 1), height=st.integers(2, 70), width=st.integers(2, 70))
 def test_plans_on_boards_of_any_shape_keep_the_rules(seed: int, height: int, width: int):
     """Wide boards too: a row may be longer than a word of the bit sets."""
@@ -137,7 +137,7 @@ def test_plans_on_boards_of_any_shape_keep_the_rules(seed: int, height: int, wid
         pass  # said, not hung
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_numbers_of_agents_and_board_symmetries_do_not_matter(seed: int):
     rng = np.random.default_rng(seed)

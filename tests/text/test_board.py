@@ -20,7 +20,7 @@ Agent 1 needs to go from (0, 2) to (2, 0)."""
 
 
 @given(instances(max_side=9, max_agents=24), st.sampled_from(STYLES))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_round_trip(instance, style):
     assert mfl.from_text(mfl.to_text(instance, style)) == instance
     assert mfl.from_text(mfl.plan_prompt(instance, style)) == instance
@@ -28,7 +28,7 @@ def test_round_trip(instance, style):
 
 
 @given(instances(max_side=12, max_agents=64, min_side=8))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_coordinates_take_any_number_of_agents(instance):
     assert mfl.from_text(mfl.to_text(instance, "coordinates")) == instance
     if instance.num_agents > 24:
@@ -95,7 +95,7 @@ def test_what_is_no_instance_says_where_and_why(text, message):
 
 
 @given(instances(), st.sampled_from(STYLES), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_broken_texts_are_read_or_refused_in_a_sentence(instance, style, data):
     text = mfl.to_text(instance, style)
     at, to = sorted((data.draw(st.integers(0, len(text))), data.draw(st.integers(0, len(text)))))

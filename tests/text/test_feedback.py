@@ -112,7 +112,7 @@ def test_an_unread_reply():
 
 
 @given(instances_with_plans(max_side=4, max_agents=4))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_every_move_that_is_offered_was_possible(case):
     """Changing only that agent's move breaks no rule for it, whatever becomes of the others' own faults."""
     instance, plan = case

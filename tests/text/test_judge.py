@@ -40,7 +40,7 @@ def first_fault(instance, plan):
 
 
 @given(instances_with_plans())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_verdict_follows_from_the_rules(case):
     instance, plan = case
     verdict = mfl.judge(instance, plan)
@@ -69,7 +69,7 @@ def test_verdict_follows_from_the_rules(case):
 
 
 @given(instances_with_plans(), st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_numbering_the_agents_differently_changes_nothing_but_their_numbers(case, random):
     instance, plan = case
     order = list(range(instance.num_agents))
@@ -90,7 +90,7 @@ def test_numbering_the_agents_differently_changes_nothing_but_their_numbers(case
 
 
 @given(instances_with_plans(), st.integers(1, 3))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_waits_at_the_end_change_nothing(case, waits):
     instance, plan = case
     verdict = mfl.judge(instance, plan)
@@ -100,7 +100,7 @@ def test_waits_at_the_end_change_nothing(case, waits):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_environment_says_the_same_of_the_same_moves(seed):
     rng = np.random.default_rng(seed)
     config = mfl.LakeConfig.single(int(rng.integers(3, 6)), num_agents=2, hole_ratio=0.1, horizon=12)

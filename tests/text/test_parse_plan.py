@@ -191,13 +191,13 @@ def test_a_refusal_quotes_what_stands_there():
 
 
 @given(st.integers(1, 8).flatmap(plans))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_is_formatted_is_read_back(plan):
     assert mfl.parse_plan(mfl.format_plan(plan), len(plan)) == plan
 
 
 @given(st.text(max_size=400), st.integers(1, 4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_read_or_refused(reply, agents):
     replies.raise_unless_sound(reply, mfl.parse_plan(reply, agents), agents)
 

@@ -89,7 +89,7 @@ def test_feedback_can_be_switched_off(mode, feedback):
     collisions=st.sampled_from(["block", "end"]),
     reward=st.sampled_from(["progress", "shaped"]),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_turns_are_the_same_world(seed, collisions, reward):
     """The same moves, in words and as numbers: the same rewards, ends and outcomes."""
     kwargs = {"size": 4, "num_agents": 2, "collisions": collisions, "reward": reward, "horizon": 8}
@@ -133,7 +133,7 @@ def test_turns_end_at_the_horizon():
 
 
 @given(st.lists(st.text(max_size=60), max_size=5), st.sampled_from(["plan", "turns"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_reply_breaks_it(replies, mode):
     env = gym.make(ID, mode=mode)
     env.reset(options={"instance": SQUARE}, seed=0)

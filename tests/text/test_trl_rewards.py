@@ -74,19 +74,19 @@ def test_the_other_lakes_solution_is_right_there():
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_random_text_is_never_paid_and_never_raises(text):
     assert paid(text) == 0.0
 
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=2, max_size=2))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_sparse_pays_one_exactly_for_valid_plans(plan):
     assert paid(mfl.format_plan(plan)) == float(mfl.judge(BAY, plan).valid)
 
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=2, max_size=2))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_nobody_is_paid_more_than_for_a_valid_plan(plan):
     text = mfl.format_plan(plan)
     assert paid(text, "progress") <= 1.0

@@ -28,7 +28,7 @@ def crowded_configs(draw: st.DrawFn) -> LakeConfig:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(crowded_configs(), st.integers(0, 2**31), st.sampled_from(["next_step", "same_step"]))
 def test_whatever_agents_do_the_rules_hold(config: LakeConfig, seed: int, autoreset: str) -> None:
     n = 3

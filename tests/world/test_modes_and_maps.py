@@ -161,7 +161,7 @@ def play_and_check_goals(batch: mfl.LakeBatch, steps: int) -> int:
     return new
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(lifelong_boards(), st.integers(0, 2**63 - 1))
 def test_new_goals_can_be_reached_on_any_board(board: mfl.Instance, seed: int) -> None:
     config = mfl.LakeConfig(num_agents=board.num_agents, on_goal="next", horizon=40)

@@ -57,7 +57,7 @@ def situations(draw: st.DrawFn) -> tuple[np.ndarray, list[Cell], list[int]]:
     return holes, cells, rng.integers(0, 5, crowd).tolist()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(situations())
 def test_moves_as_the_rules_say(situation: tuple[np.ndarray, list[Cell], list[int]]) -> None:
     holes, positions, actions = situation
@@ -67,7 +67,7 @@ def test_moves_as_the_rules_say(situation: tuple[np.ndarray, list[Cell], list[in
     assert events.tolist() == expected_events
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(situations())
 def test_nobody_shares_or_exchanges(situation: tuple[np.ndarray, list[Cell], list[int]]) -> None:
     holes, positions, actions = situation
@@ -77,7 +77,7 @@ def test_nobody_shares_or_exchanges(situation: tuple[np.ndarray, list[Cell], lis
     assert not any((now, was) in moved for was, now in moved)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(situations(), st.integers(0, 2**63 - 1), st.floats(0, 1), st.randoms())
 def test_relabelling_agents_relabels_the_outcome(situation, key: int, ahead: float, random) -> None:
     holes, positions, actions = situation

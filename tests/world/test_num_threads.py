@@ -94,7 +94,7 @@ def play(
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.lists(configs, min_size=2, max_size=3),
     st.integers(0, 2**31),

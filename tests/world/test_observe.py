@@ -64,7 +64,7 @@ def seen_by(batch: LakeBatch, env: int, agent: int) -> np.ndarray:
     return out
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**31), window=st.sampled_from([3, 5, 7, 11, 21]), hints=st.booleans(),
     strength=st.sampled_from([0.0, 0.3, 1.0]), autoreset=st.sampled_from(["next_step", "same_step"]),
@@ -108,7 +108,7 @@ def test_a_crowd_is_seen_as_few_are() -> None:
         batch.step(rng.integers(0, 5, (2, 20)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**31))
 def test_grid_and_compact(seed: int) -> None:
     config = LakeConfig(slices={3: {}, 6: {}}, num_agents={1: 1, 4: 1})

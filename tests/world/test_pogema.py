@@ -31,7 +31,7 @@ def crowds(draw):
     return holes, cells[:agents], actions
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(crowds(), st.sampled_from(SYSTEMS))
 def test_each_rule_moves_agents_as_pogema_does(crowd, system):
     holes, cells, actions = crowd

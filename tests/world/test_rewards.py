@@ -36,7 +36,7 @@ def expected(
 
 
 @pytest.mark.parametrize("name", ["sparse", "progress", "legal", "shaped"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), agents=st.integers(1, 4))
 def test_named_rewards_are_their_formulas(name: str, seed: int, agents: int) -> None:
     config = LakeConfig.single(4, agents, hole_ratio=0.25, reward=name)

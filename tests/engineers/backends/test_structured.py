@@ -106,7 +106,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(schema=SCHEMAS, seed=st.integers(0, 2**32 - 1), spare=st.integers(0, 60), stubborn=st.booleans())
 def test_any_logits_end_in_a_text_of_the_schema(
     byte_tokens: Any, schema: dict[str, Any], seed: int, spare: int, stubborn: bool
@@ -132,7 +132,7 @@ def test_zeros_for_ever_are_ended(byte_tokens: Any) -> None:
     assert fault(json.loads(text), schema) is None, text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(schema=SCHEMAS, seed=st.integers(0, 2**32 - 1))
 def test_a_finite_schema_allows_nothing_that_the_schema_forbids(
     byte_tokens: Any, schema: dict[str, Any], seed: int

@@ -277,7 +277,7 @@ def test_an_unfinished_stage_is_shown_with_the_whole_of_its_count(tmp_path):
     assert "━" * 12 + "─" * 8 in output
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_no_text_makes_the_reader_of_run_files_fail_in_any_other_way_than_a_spec_error(data):
     text = preset_text(data.draw(st.sampled_from(["scripted", "environment-tuning"])))

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from envtuning import CurriculumVectorEnv
@@ -66,7 +66,6 @@ def looked_at(curriculum: Curriculum, look: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-@settings(deadline=None)
 @given(STEPS)
 def test_episodes_that_are_summed_later_count_as_if_each_were_counted_at_once(mode, steps):
     """Only those that began on the config in force count, also those that end in a swap's own step. Scores are multiples of 1/8, whose

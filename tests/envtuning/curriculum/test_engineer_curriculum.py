@@ -160,7 +160,7 @@ def looked_at(curriculum: EngineerCurriculum, look: str) -> EngineerCurriculum:
     return curriculum
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(EPISODES, st.sampled_from(["none", "metrics", "report", "load"])), max_size=30))
 def test_whenever_somebody_looks_the_same_outcomes_give_the_same_configs_and_state(steps):
     """Scores are multiples of 1/8, so that sums of floats are exact in any order."""

@@ -250,7 +250,7 @@ def test_pooling_a_table_is_the_rate_over_all_episodes(drawn):
     assert rates(episodes)["legal_rate"] == rates(episodes)["valid_rate"]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 1000))
 def test_a_scripted_trainee_is_what_it_saved(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("trainee")

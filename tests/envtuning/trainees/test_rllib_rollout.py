@@ -22,7 +22,7 @@ def advantage_by_definition(rewards, values, terminated, ended, gamma, lambda_, 
     return total
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data(), st.integers(1, 8), st.floats(0, 1), st.floats(0, 1))
 def test_advantages_are_the_discounted_surprises(data, length, gamma, lambda_):
     numbers = st.floats(-10, 10, width=32)
